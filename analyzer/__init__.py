@@ -1,0 +1,1 @@
+"""Traces to findings. Knows traces; knows no source file and no editor."""

@@ -1,0 +1,149 @@
+"""A finding, as plain values: what the command line prints, the editor shows and the JSON report holds.
+
+Lines and columns count from 1, columns in code points; an end column is one past the last character.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Severity(str, Enum):
+    """By predicted saving: warning from 10 % of the step, information from the threshold (1 %), hint below."""
+
+    WARNING = "warning"
+    INFORMATION = "information"
+    HINT = "hint"
+
+
+class Safety(str, Enum):
+    """Whether a fix keeps results the same up to float rounding."""
+
+    SAFE = "safe"
+    UNSAFE = "unsafe"
+
+
+class How(str, Enum):
+    """How a place in the source was found, best first."""
+
+    STACK = "stack"
+    TAG = "tag"
+    MODULE = "module"
+    SHAPE = "shape"
+    ORDER = "order"
+    OPERATOR = "operator"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One named figure, re-computable from the events named: positions in the file's `traceEvents`."""
+
+    id: str
+    name: str
+    value: float | str
+    unit: str
+    events: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A place in the workspace. `path` is relative to its root, with "/"."""
+
+    path: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    qualname: str
+    """The function or class that holds it; "<module>" at top level."""
+    how: How
+    confidence: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """Another place that helps: a caller with its call statement, the constructor, the other half of a pair."""
+
+    message: str
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class TextEdit:
+    """Replace a range of one file by `new_text`."""
+
+    path: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    new_text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """An edit that removes the finding. `id` is stable: the pattern's slug, or slug/variant."""
+
+    id: str
+    title: str
+    safety: Safety
+    edits: tuple[TextEdit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One occurrence of a pattern, with what it costs and what would be saved. The JSON report's element."""
+
+    code: str
+    slug: str
+    severity: Severity
+    title: str
+    message: str
+    cost_us_per_step: float
+    saving_us_per_step: float
+    saving_pct: float
+    probability: float
+    evidence: tuple[Evidence, ...]
+    location: Location | None = None
+    related: tuple[Related, ...] = ()
+    fixes: tuple[Fix, ...] = ()
+    diagnosis: None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TraceSummary:
+    """The `trace` object of the JSON report."""
+
+    paths: tuple[str, ...]
+    device: str
+    steps: int
+    step_us: float
+    gpu_idle_pct: float | None
+    """None for a CPU-only trace."""
+    step_idle_pct: float | None
+    breakdown: dict[str, float]
+    problems: tuple[str, ...]
+    missing: tuple[str, ...]
+    """Profiler options that would have given more, e.g. `with_stack=True`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hotspot:
+    """Time per step of one function or module, for code lenses."""
+
+    path: str
+    line: int
+    qualname: str
+    us_per_step: float
+    pct_of_step: float
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What `place` answers: everything that is shown anywhere, and nothing that needs the trace again."""
+
+    trace: TraceSummary
+    findings: tuple[Finding, ...]
+    hotspots: tuple[Hotspot, ...] = ()
+    schema: int = 1

@@ -1,0 +1,1 @@
+"""One module per anti-pattern. A module here that defines `PATTERN` is a rule; `registry` finds it."""

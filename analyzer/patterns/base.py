@@ -1,0 +1,74 @@
+"""What a rule is. A module of this folder that defines `PATTERN: Pattern` is one; nothing else names it.
+
+A rule reads the timeline and yields candidates. It never states a saving: it says what its fix would change (an
+`Edit`), and the what-if replay answers. It never reads source: `codemap/fixes/<slug>.py` confirms and fixes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from enum import Enum
+
+from ..findings import Evidence
+from ..timeline.edit import Edit, no_rows
+from ..timeline.model import Timeline
+from ..trace.model import IntArray
+
+
+class FixKind(str, Enum):
+    """Best fix that a pattern has, as CATALOGUE's column says."""
+
+    SAFE = "safe"
+    UNSAFE = "unsafe"
+    ADVICE = "advice"
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """One time the pattern shows: where to look for its source, what it costs, what the fix would change."""
+
+    anchor: int
+    """The host row that the source line caused (an operator, an annotation, a python frame). For backward work
+    the rule names the forward operator."""
+    edit: Edit
+    cost_rows: IntArray = field(default_factory=no_rows)
+    """Events whose time is the cost: device rows where there is a device, else host rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One pattern at one site of the program, with all its occurrences in the steady steps.
+
+    Occurrences of one site share their call path as far as the trace shows it (`timeline.sites`); `codemap.place`
+    splits or joins candidates by source line once it knows it, and the saving is replayed again.
+    """
+
+    what: str
+    """The fault as a clause that starts a sentence, without figures: "attention runs as three passes"."""
+    remedy: str
+    """What would be done instead, as a noun phrase: "the fused call"."""
+    occurrences: tuple[Occurrence, ...]
+    evidence: tuple[Evidence, ...]
+    probability: float = 1.0
+    """How sure the rule is that this is the pattern, from the trace alone."""
+    cost_us_per_step: float | None = None
+    """Given where the cost is no sum over events (idle time that a sync causes)."""
+    informational: bool = False
+    """True for findings that predict no saving (`trace-lacks-evidence`): shown as information whatever the
+    threshold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """One anti-pattern of the catalogue."""
+
+    code: str
+    slug: str
+    title: str
+    fix: FixKind
+    find: Callable[[Timeline], Iterable[Candidate]]
+    needs: tuple[str, ...] = ()
+    """What the trace must hold, for `trace-lacks-evidence`: any of "stack", "shapes", "steps", "device", "launches"."""
+    group: str = ""
+    """`inefficient_conv` (5xx), `attention_bottleneck` (6xx), or the hundreds' name."""

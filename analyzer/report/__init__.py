@@ -1,0 +1,1 @@
+"""Findings as text, JSON and SARIF. Everything here returns a value; nothing prints or writes."""

@@ -1,0 +1,1 @@
+"""Bytes to `Trace`: one profiler recording as numpy columns in integer nanoseconds."""

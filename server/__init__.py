@@ -1,0 +1,1 @@
+"""The daemon and the command line. Speaks LSP; decides nothing about performance."""

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
+import warnings
 from dataclasses import dataclass
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module
+
+_LINE_END = re.compile(r"\r\n|\n|\r")
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +21,7 @@ class Function:
     first_line: int
     """The line a trace gives: the first decorator's, else the `def`'s. 1 for the module."""
     end_line: int
-    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module
+    node: FunctionNode
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,3 +39,60 @@ class SourceFile:
     functions: tuple[Function, ...]
     """In order of `first_line`, the module first."""
     error: str = ""
+
+    def column(self, line: int, utf8_offset: int) -> int:
+        """The column (from 1, in code points) of an `ast` offset (from 0, in UTF-8 bytes) on a line (from 1)."""
+        text = self.lines[line - 1] if line <= len(self.lines) else ""
+        if text.isascii():
+            return utf8_offset + 1
+        return len(text.encode("utf-8")[:utf8_offset].decode("utf-8", errors="ignore")) + 1
+
+    def function_at(self, line: int) -> Function | None:
+        """The innermost function whose lines include `line`; the module outside all; None without a tree."""
+        holding = [f for f in self.functions if f.first_line <= line <= f.end_line]
+        return min(holding, key=lambda f: f.end_line - f.first_line) if holding else next(iter(self.functions), None)
+
+
+def split_lines(text: str) -> tuple[str, ...]:
+    """Lines without their ends, parted at \\n, \\r\\n and \\r only (`str.splitlines` parts at more)."""
+    return tuple(_LINE_END.split(text))
+
+
+def parse_source(path: str, text: str, error: str = "") -> SourceFile:
+    """Parse a file's text. A text that is no Python gives a file without tree or functions, and says why."""
+    text = text.removeprefix("\ufeff")
+    tree = None
+    if not error:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                tree = ast.parse(text)
+        except SyntaxError as problem:
+            error = f"line {problem.lineno}: {problem.msg}"
+        except (ValueError, RecursionError, MemoryError) as problem:  # a NUL byte; nesting too deep for the parser
+            error = f"cannot be parsed: {problem}"
+    lines = split_lines(text)
+    functions = () if tree is None else _functions(tree, len(lines))
+    return SourceFile(path, text, lines, tree, functions, error)
+
+
+def _functions(tree: ast.Module, line_count: int) -> tuple[Function, ...]:
+    """All functions of a module, by explicit stack: deeply nested code must not exhaust Python's."""
+    found = [Function("<module>", "<module>", 1, max(line_count, 1), tree)]
+    pending: list[tuple[ast.AST, str]] = [(tree, "")]
+    while pending:
+        node, prefix = pending.pop()
+        for child in ast.iter_child_nodes(node):
+            inner = prefix
+            if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                inner = prefix + child.name
+                first = min([child.lineno, *(decorator.lineno for decorator in child.decorator_list)])
+                found.append(Function(inner, child.name, first, child.end_lineno or first, child))
+            elif isinstance(child, ast.Lambda):
+                inner = prefix + "<lambda>"
+                found.append(Function(inner, "<lambda>", child.lineno, child.end_lineno or child.lineno, child))
+            elif isinstance(child, ast.ClassDef):
+                inner = prefix + child.name
+            pending.append((child, inner if inner == prefix else inner + "."))
+    found[1:] = sorted(found[1:], key=lambda function: (function.first_line, -function.end_line))
+    return tuple(found)

@@ -1,0 +1,143 @@
+"""The workspace on disk: Python files under one root, with the editor's unsaved texts laid over them."""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+import tokenize
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+import pathspec
+
+from .source import SourceFile, parse_source
+
+IGNORED_FOLDERS = frozenset({"__pycache__", "__pypackages__", "node_modules", "site-packages", "venv", "env"})
+"""Never walked into, nor any folder whose name starts with a dot, nor one that holds a `pyvenv.cfg`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadLimits:
+    """What is too much to read. Larger files are left out; the walk stops at `files`."""
+
+    file_bytes: int = 4_000_000
+    files: int = 20_000
+
+
+class ProjectWorkspace:
+    """A `Workspace` over a folder. Each file is read and parsed at most once; open another one to see later edits."""
+
+    def __init__(self, root: Path, overlay: Mapping[str, str], limits: ReadLimits) -> None:
+        self._root = root.resolve()
+        self._overlay = dict(overlay)
+        self._limits = limits
+        self._files: dict[str, SourceFile | None] = {}
+        self._paths: tuple[str, ...] | None = None
+
+    @property
+    def root(self) -> Path:
+        """The resolved root folder."""
+        return self._root
+
+    def paths(self) -> tuple[str, ...]:
+        """All Python files, sorted; ignored folders and what `.gitignore` names left out."""
+        if self._paths is None:
+            found = set(self._overlay)
+            for path in _walk(self._root):
+                if len(found) >= self._limits.files:
+                    break
+                found.add(path)
+            self._paths = tuple(sorted(found))
+        return self._paths
+
+    def file(self, path: str) -> SourceFile | None:
+        """The parsed file; None when it does not exist, lies outside the root, or is too large to read."""
+        if path not in self._files:
+            text, error = self._text(path)
+            self._files[path] = None if text is None else parse_source(path, text, error)
+        return self._files[path]
+
+    def _text(self, path: str) -> tuple[str | None, str]:
+        """The file's text (None if it must not or cannot be read) and what is wrong with its encoding."""
+        if path in self._overlay:
+            return self._overlay[path], ""
+        inside = self._inside(path)
+        if inside is None:
+            return None, ""
+        try:
+            info = inside.stat()
+            # Anything but a regular file (a pipe, a device) could block for ever.
+            if not stat.S_ISREG(info.st_mode) or info.st_size > self._limits.file_bytes:
+                return None, ""
+            data = inside.read_bytes()
+        except OSError:
+            return None, ""
+        return decode(data)
+
+    def _inside(self, path: str) -> Path | None:
+        """The real path of a relative one; None where it leads out of the root, also through a symbolic link."""
+        relative = PurePosixPath(path)
+        if relative.is_absolute() or ".." in relative.parts or "\0" in path:
+            return None
+        try:
+            real = (self._root / relative).resolve()
+        except (OSError, RuntimeError):  # a loop of links
+            return None
+        return real if real.is_relative_to(self._root) else None
+
+
+def open_workspace(
+    root: Path, overlay: Mapping[str, str] | None = None, *, limits: ReadLimits | None = None
+) -> ProjectWorkspace:
+    """A workspace over `root`. `overlay` gives unsaved editor texts by path relative to the root, with "/"."""
+    return ProjectWorkspace(root, overlay or {}, limits or ReadLimits())
+
+
+def decode(data: bytes) -> tuple[str, str]:
+    """The text of a Python file by its byte order mark or coding comment, and "" or what is wrong with it."""
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        return data.decode(encoding), ""
+    except (SyntaxError, UnicodeDecodeError, LookupError) as error:
+        return data.decode("utf-8", errors="replace"), f"cannot be decoded: {error}"
+
+
+def _walk(root: Path) -> Iterator[str]:
+    """Relative paths of the Python files under `root`. Symbolic links to folders are not followed."""
+    ignores: list[tuple[str, pathspec.GitIgnoreSpec]] = []
+    for folder, names, files in os.walk(root, followlinks=False):
+        relative = Path(folder).relative_to(root).as_posix()
+        prefix = "" if relative == "." else relative + "/"
+        ignores = [(base, spec) for base, spec in ignores if prefix.startswith(base)]
+        if ".gitignore" in files and (spec := _ignore_spec(Path(folder) / ".gitignore")):
+            ignores.append((prefix, spec))
+        names[:] = sorted(
+            name for name in names if not _is_ignored_folder(folder, name) and not _matches(ignores, f"{prefix}{name}/")
+        )
+        for name in sorted(files):
+            if name.endswith(".py") and not _matches(ignores, prefix + name):
+                yield prefix + name
+
+
+def _is_ignored_folder(parent: str, name: str) -> bool:
+    return name.startswith(".") or name in IGNORED_FOLDERS or Path(parent, name, "pyvenv.cfg").exists()
+
+
+def _matches(ignores: list[tuple[str, pathspec.GitIgnoreSpec]], path: str) -> bool:
+    """Whether git would ignore `path`: the innermost `.gitignore` that speaks of it decides."""
+    for base, spec in reversed(ignores):
+        verdict = spec.check_file(path.removeprefix(base)).include
+        if verdict is not None:
+            return verdict
+    return False
+
+
+def _ignore_spec(path: Path) -> pathspec.GitIgnoreSpec | None:
+    if not path.is_file() or path.is_symlink():
+        return None
+    try:
+        return pathspec.GitIgnoreSpec.from_lines(path.read_text("utf-8", errors="replace").splitlines())
+    except (OSError, ValueError):
+        return None

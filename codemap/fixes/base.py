@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ...analyzer.findings import Finding, Fix, Location, Related
@@ -54,5 +54,8 @@ class Fixer:
 
     slug: str
     confirm: Callable[[Case], Confirmation | None]
+    search: Callable[[Finding, Workspace, DeviceFacts], Sequence[Confirmation]] | None = None
+    """All statements of the workspace that hold the fault, most likely first: for traces that name no line. How many
+    there are says how sure the first one is; the confidence of each `location` is left for the caller to set."""
     required: bool = False
     """True when an unconfirmed finding must not be shown at information or above (the source decides)."""

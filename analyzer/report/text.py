@@ -1,0 +1,124 @@
+"""The report as an editor would show it: `path:line:column: severity: message [slug]`, then why, evidence and fix."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from rich.text import Text
+
+from ..figures import format_ms, format_pct
+from ..findings import Evidence, Finding, Location, Report, Safety, Severity, TraceSummary
+
+STYLES = {Severity.WARNING: "bold yellow", Severity.INFORMATION: "bold cyan", Severity.HINT: "bold"}
+LABEL_WIDTH = 10
+SHOWN_CALLERS = 4
+
+LineOf = Callable[[str, int], "str | None"]
+"""Gives line number `line` (from 1) of the file `path`, without its end; None if there is no such line."""
+WhyOf = Callable[[str], str]
+"""Gives a sentence on why the pattern of this slug costs time; "" if it has none."""
+
+
+def to_text(report: Report, line_of: LineOf, why_of: WhyOf) -> Text:
+    """The whole report. Findings stand in the report's order; a hint takes one line, the others show everything."""
+    text = _summary(report.trace)
+    for finding in report.findings:
+        text.append("\n")
+        text.append_text(_headline(finding))
+        if finding.severity is not Severity.HINT:
+            text.append_text(_excerpt(finding.location, line_of))
+            text.append_text(_details(finding, why_of(finding.slug)))
+    text.append("\n" + count_line(report) + "\n")
+    return text
+
+
+def count_line(report: Report) -> str:
+    """How many findings there are of each severity: "3 findings: 2 warnings, 1 hint"."""
+    counts = Counter(finding.severity for finding in report.findings)
+    parts = [_plural(counts[severity], severity.value) for severity in Severity if counts[severity]]
+    return ": ".join([_plural(len(report.findings), "finding"), ", ".join(parts)]) if parts else "no findings"
+
+
+def _summary(trace: TraceSummary) -> Text:
+    text = Text(", ".join(trace.paths) + "\n", style="bold")
+    steps = f"{_plural(trace.steps, 'steady step')} of {format_ms(trace.step_us)} ms on {trace.device}"
+    shares = [
+        f"{name.removesuffix('_pct').replace('_', ' ')} {format_pct(share)}"
+        for name, share in trace.breakdown.items()
+        if share >= 1.0
+    ]
+    text.append(f"  {steps}\n  {', '.join(shares)}\n", style="not bold")
+    for problem in trace.problems:
+        text.append(f"  could not use: {problem}\n", style="not bold yellow")
+    if trace.missing:
+        text.append(f"  would tell more: {', '.join(trace.missing)}\n", style="not bold")
+    return text
+
+
+def _headline(finding: Finding) -> Text:
+    place = finding.location
+    where = f"{place.path}:{place.line}:{place.column}" if place else "(no line found)"
+    return Text.assemble(
+        (where, "bold"),
+        ": ",
+        (finding.severity.value, STYLES[finding.severity]),
+        f": {finding.message} ",
+        (f"[{finding.slug}]", "dim"),
+        "\n",
+    )
+
+
+def _excerpt(place: Location | None, line_of: LineOf) -> Text:
+    """The source line with carets under the place."""
+    line = line_of(place.path, place.line) if place else None
+    if place is None or line is None:
+        return Text()
+    end = place.end_column if place.end_line == place.line else len(line) + 1
+    width = max(min(end, len(line) + 1) - place.column, 1)
+    # Tabs stay tabs, so that the carets stand under what they mark in any terminal.
+    indent = "".join("\t" if character == "\t" else " " for character in line[: place.column - 1])
+    number = f"{place.line:>{LABEL_WIDTH - 3}} "
+    margin = " " * len(number)
+    return Text.assemble(
+        (f"{number}| {line}\n"), (f"{margin}| {indent}"), ("^" * width, STYLES[Severity.WARNING]), "\n"
+    )
+
+
+def _details(finding: Finding, why: str) -> Text:
+    text = Text()
+    _labelled(text, "why", [why or finding.title])
+    _labelled(text, "evidence", [" · ".join(_figure(item) for item in finding.evidence)] if finding.evidence else [])
+    sure = f"{100 * finding.probability:.0f} %"
+    if finding.location is not None:
+        sure += f", line found by {finding.location.how.value}"
+    _labelled(text, "sure", [sure])
+    _labelled(text, "see", [_at(related.location, related.message) for related in finding.related[:SHOWN_CALLERS]])
+    _labelled(
+        text, "fix", [_fix(fix.title, fix.safety) for fix in finding.fixes] or ["by hand; see the pattern's page"]
+    )
+    return text
+
+
+def _labelled(text: Text, label: str, lines: list[str]) -> None:
+    """Append `lines` with the label before the first."""
+    for i, line in enumerate(lines):
+        text.append(f"  {label if i == 0 else '':<{LABEL_WIDTH - 2}}", style="dim")
+        text.append(f"{line}\n")
+
+
+def _figure(item: Evidence) -> str:
+    value = f"{item.value:.4g}" if isinstance(item.value, float) else str(item.value)
+    return f"{item.name} {value} {item.unit}".rstrip()
+
+
+def _at(place: Location, message: str) -> str:
+    return f"{place.path}:{place.line}:{place.column}: {message}"
+
+
+def _fix(title: str, safety: Safety) -> str:
+    return f"{title} [{safety.value}]"
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 or noun == Severity.INFORMATION.value else f"{count} {noun}s"

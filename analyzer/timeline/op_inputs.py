@@ -1,0 +1,83 @@
+"""Reading what the profiler recorded of an operator's inputs: sizes, element widths, and numbers written as text."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from math import prod
+
+from ..trace.model import Dims, OpInputs
+
+ELEMENT_BYTES = {
+    "float": 4,
+    "double": 8,
+    "c10::Half": 2,
+    "c10::BFloat16": 2,
+    "int": 4,
+    "long": 8,
+    "long int": 8,
+    "short": 2,
+    "short int": 2,
+    "unsigned char": 1,
+    "signed char": 1,
+    "bool": 1,
+    "c10::complex<float>": 8,
+    "c10::complex<double>": 16,
+    "c10::Float8_e4m3fn": 1,
+    "c10::Float8_e5m2": 1,
+    "c10::qint8": 1,
+    "c10::quint8": 1,
+}
+"""Bytes of one element, by the type names of the profiler."""
+
+_UNKNOWN_ELEMENT_BYTES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Work of one call."""
+
+    flops: float
+    bytes: float
+    heavy: bool = False
+    """True for matrix work (GEMM, convolution, attention)."""
+
+
+def tensors(inputs: OpInputs) -> list[tuple[int, Dims]]:
+    """(argument, sizes) of every tensor, those in lists included."""
+    found: list[tuple[int, Dims]] = []
+    for argument, dims in enumerate(inputs.dims):
+        nested = [sizes for sizes in dims if isinstance(sizes, tuple)]
+        if nested:
+            found.extend((argument, sizes) for sizes in nested)
+        elif dims:
+            found.append((argument, inputs.shape(argument)))
+    return found
+
+
+def tensor_bytes(inputs: OpInputs) -> float:
+    """Bytes of all tensor arguments together."""
+    return float(sum(prod(dims) * element_bytes(inputs, argument) for argument, dims in tensors(inputs)))
+
+
+def element_bytes(inputs: OpInputs, argument: int) -> int:
+    """Bytes of one element of a tensor argument; fp32 is assumed where no type was recorded."""
+    return ELEMENT_BYTES.get(inputs.dtype(argument), _UNKNOWN_ELEMENT_BYTES)
+
+
+def numbers(inputs: OpInputs, argument: int) -> Dims:
+    """A list-of-int argument from its recorded text (`"[1, 1]"`); () when not recorded or symbolic."""
+    text = inputs.value(argument) if argument >= 0 else ""
+    if not text.startswith("["):
+        return ()
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return ()
+    return tuple(v for v in value if isinstance(v, int))
+
+
+def flags(text: str) -> tuple[bool, ...]:
+    """A list-of-bool argument from its recorded text (`"[True, True, False]"`)."""
+    words = [word.strip() for word in text.strip("[]").split(",")]
+    return tuple(word in ("True", "1", "true") for word in words) if text.startswith("[") else ()

@@ -40,6 +40,9 @@ class Steps:
     """Steps left out of every figure: cold start, compilation, autotuning."""
     of: Int32Array
     """Shape (n,): the step of each event, device work counted where it was *launched*; NONE outside all steps."""
+    is_cold: bool = False
+    """There is one step and it starts things up (libraries, autotuning, compilation): its host time and its idle
+    time say nothing about steady running, and no finding may be built on them."""
 
     def __len__(self) -> int:
         return len(self.start_ns)

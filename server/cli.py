@@ -1,0 +1,51 @@
+"""The command line. Each command is a file of `commands/`, imported when called: starting the daemon stays quick."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+
+import click
+
+COMMANDS = ("analyze", "fix", "serve", "patterns", "doctor")
+FAILED = 2
+INTERRUPTED = 130
+"""What shells give for a program that Ctrl-C ended."""
+
+
+class LazyGroup(click.Group):
+    """A group whose command `name` is the function `name` of the module `commands.name`."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The commands, the main one first."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command; None if there is none of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        return getattr(importlib.import_module(f".commands.{cmd_name}", __package__), cmd_name)
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="torchtraceap")
+def cli() -> None:
+    """Find performance anti-patterns in PyTorch profiler traces, on the source lines that cause them."""
+
+
+def main() -> None:
+    """Run the command line. Errors exit with 2, so that 1 can mean findings."""
+    try:
+        code = cli.main(prog_name="torchtraceap", standalone_mode=False)
+        sys.stdout.flush()
+    except click.ClickException as error:
+        error.show()
+        sys.exit(FAILED)
+    except (click.Abort, KeyboardInterrupt):
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:
+        # Whoever read our output has gone (`| head`); without this Python complains when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(FAILED)
+    sys.exit(code if isinstance(code, int) else 0)

@@ -1,0 +1,145 @@
+"""`torchtraceap fix`: apply the fixes, or show what they would change."""
+
+from __future__ import annotations
+
+import difflib
+import io
+import os
+import shutil
+import sys
+import tempfile
+import tokenize
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from ...analyzer.analysis import Options
+from ...analyzer.findings import Finding, Fix, Safety, Severity
+from ...codemap.edits import apply_edits, by_path, compatible
+from ...codemap.project import ProjectWorkspace
+from .inputs import examine, with_inputs
+
+FAILED = 2
+
+
+@click.command()
+@with_inputs
+@click.option("--unsafe", is_flag=True, help="Also fixes that may change results; check them.")
+@click.option("--diff", "only_diff", is_flag=True, help="Show the changes as a unified diff; write nothing.")
+def fix(
+    traces: tuple[str, ...],
+    source: Path,
+    min_saving: float,
+    select: frozenset[str],
+    ignore: frozenset[str],
+    unsafe: bool,
+    only_diff: bool,
+) -> None:
+    """Apply the safe fixes of what the traces show to the files below --source.
+
+    PATH is a trace, a folder of traces, or a glob. Hints are left alone unless --select names them.
+    """
+    stderr = Console(stderr=True, highlight=False, soft_wrap=True)
+    outcome = examine(traces, source, Options(min_saving, select, ignore), stderr)
+    for error in outcome.errors:
+        stderr.print(f"error: {error}", style="red", markup=False)
+    findings = outcome.report.findings if outcome.report is not None else ()
+    wanted = [finding for finding in findings if finding.severity is not Severity.HINT or select]
+    chosen = dict.fromkeys(each for finding in wanted if (each := choose(finding, unsafe)) is not None)
+    texts = _texts(outcome.workspace, {edit.path for each in chosen for edit in each.edits})
+    taken, left = compatible(chosen, texts)
+    changed = {path: apply_edits(texts[path], edits) for path, edits in by_path(taken).items()}
+    try:
+        for path, text in changed.items():
+            if only_diff:
+                _print_diff(path, texts[path], text)
+            else:
+                write_source(outcome.workspace, path, texts[path], text)
+    except (OSError, ValueError) as error:
+        stderr.print(f"error: {error}", style="red", markup=False)
+        sys.exit(FAILED)
+    _tell(stderr, taken, left, wanted, unsafe, only_diff)
+    sys.exit(FAILED if outcome.errors else 0)
+
+
+def choose(finding: Finding, unsafe: bool) -> Fix | None:
+    """The first safe fix of a finding; if there is none and `unsafe` allows it, the first unsafe one."""
+    safe = next((each for each in finding.fixes if each.safety is Safety.SAFE), None)
+    return safe or (finding.fixes[0] if unsafe and finding.fixes else None)
+
+
+def write_source(workspace: ProjectWorkspace, path: str, old: str, new: str) -> None:
+    """Replace a file's text at once (never half), keeping its encoding, byte order mark and mode.
+
+    Raises ValueError when the file lies outside the workspace, has changed since it was read, or cannot hold the new
+    text in its encoding; OSError when it cannot be written.
+    """
+    target = (workspace.root / path).resolve()
+    if not target.is_relative_to(workspace.root):
+        raise ValueError(f"{path} lies outside {workspace.root}; left as it is")
+    data = target.read_bytes()
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+    if data.decode(encoding) != old:
+        raise ValueError(f"{path} has changed meanwhile; left as it is")
+    encoded = new.encode(encoding)
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(encoded)
+        shutil.copymode(target, temporary)
+        Path(temporary).replace(target)
+    except OSError:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def unified_diff(path: str, old: str, new: str) -> list[str]:
+    """Lines, with their ends, of a diff that `patch -p1` takes."""
+    lines = difflib.unified_diff(_lines(old), _lines(new), f"a/{path}", f"b/{path}")
+    return [line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines]
+
+
+def _lines(text: str) -> list[str]:
+    return io.StringIO(text, newline="\n").readlines()
+
+
+def _texts(workspace: ProjectWorkspace, paths: Iterable[str]) -> dict[str, str]:
+    """The text of each file that is inside the workspace and could be decoded."""
+    files = ((path, workspace.file(path)) for path in paths)
+    return {path: file.text for path, file in files if file is not None and not file.error}
+
+
+def _print_diff(path: str, old: str, new: str) -> None:
+    for line in unified_diff(path, old, new):
+        colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[0])
+        click.secho(line, fg=colour, nl=False)
+
+
+def _label(each: Fix) -> str:
+    return f"{each.edits[0].path}:{each.edits[0].line}: {each.title} [{each.id}]"
+
+
+def _tell(
+    stderr: Console,
+    taken: Sequence[Fix],
+    left: Sequence[Fix],
+    wanted: Sequence[Finding],
+    unsafe: bool,
+    only_diff: bool,
+) -> None:
+    verb = "would fix" if only_diff else "fixed"
+    for each in taken:
+        stderr.print(Text(f"{verb} {_label(each)}"))
+    for each in left:
+        stderr.print(Text(f"left {_label(each)}: it overlaps another fix, or its file cannot be read"))
+    only_unsafe = sum(choose(finding, unsafe) is None and bool(finding.fixes) for finding in wanted)
+    if only_unsafe:
+        stderr.print(f"{only_unsafe} more with --unsafe")
+    by_hand = sum(not finding.fixes for finding in wanted)
+    if by_hand:
+        stderr.print(f"{by_hand} to be fixed by hand; `torchtraceap analyze` says how")
+    if not taken:
+        stderr.print("nothing to fix" if not left else "nothing fixed")

@@ -1,0 +1,134 @@
+"""From the paths on the command line to one report: what `analyze` and `fix` share."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from ...analyzer.analysis import Options, analyze
+from ...analyzer.findings import Report
+from ...analyzer.patterns.registry import all_patterns
+from ...analyzer.trace.read import TraceError, read_trace
+from ...codemap.place import place
+from ...codemap.project import ProjectWorkspace, open_workspace
+from ..merge import merge_reports
+from .progress import Reporter, reporting
+
+TRACE_SUFFIXES = (".json", ".json.gz")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What was found in the traces that could be read, and a sentence for each that could not."""
+
+    report: Report | None
+    """None when no trace could be read."""
+    workspace: ProjectWorkspace
+    errors: tuple[str, ...]
+
+
+def examine(traces: Sequence[str], source: Path, options: Options, stderr: Console) -> Outcome:
+    """Read, analyze and place every trace named, and merge what they show; the newest trace's figures lead."""
+    workspace = open_workspace(source)
+    reports: list[Report] = []
+    errors: list[str] = []
+    with reporting(stderr) as reporter:
+        for path in newest_first(expand(traces)):
+            try:
+                reports.append(_examine_one(path, workspace, options, reporter))
+            except (TraceError, OSError) as error:
+                errors.append(_sentence(path, error))
+    return Outcome(_merged(reports) if reports else None, workspace, tuple(errors))
+
+
+def expand(paths: Sequence[str]) -> tuple[Path, ...]:
+    """The trace files that `paths` name: files, folders (every trace below them) and glob patterns.
+
+    Raises click.UsageError for a path that names nothing.
+    """
+    found: dict[Path, None] = {}
+    for path in paths:
+        # Not Path.glob: it takes no absolute patterns.
+        named = [path] if Path(path).exists() else sorted(glob.glob(path, recursive=True))  # noqa: PTH207
+        matches = [Path(match) for match in named]
+        files = [file for match in matches for file in (_traces_below(match) if match.is_dir() else [match])]
+        if not files:
+            raise click.UsageError(f"{path}: no trace there" if matches else f"{path}: no such file or folder")
+        found.update(dict.fromkeys(files))
+    return tuple(found)
+
+
+def newest_first(paths: Sequence[Path]) -> tuple[Path, ...]:
+    """The paths by time of last change, the newest first."""
+    return tuple(sorted(paths, key=lambda path: path.stat().st_mtime_ns if path.exists() else 0, reverse=True))
+
+
+def known_names(_context: click.Context, parameter: click.Parameter, value: Sequence[str]) -> frozenset[str]:
+    """Check the slugs and codes of `--select` and `--ignore`; each may hold several, parted by commas."""
+    names = frozenset(name.strip() for item in value for name in item.split(",") if name.strip())
+    known = {name for pattern in all_patterns() for name in (pattern.slug, pattern.code)}
+    if unknown := sorted(names - known):
+        hint = "; `torchtraceap patterns` lists them"
+        raise click.BadParameter(f"no such pattern: {', '.join(unknown)}{hint}", param=parameter)
+    return names
+
+
+def with_inputs(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the arguments and options by which `analyze` and `fix` take their input."""
+    decorators = (
+        click.argument("traces", nargs=-1, required=True, metavar="PATH..."),
+        click.option(
+            "--source",
+            type=click.Path(exists=True, file_okay=False, path_type=Path),
+            default=Path(),
+            show_default="the current folder",
+            help="The folder of the model's source. Nothing outside it is opened.",
+        ),
+        click.option(
+            "--min-saving",
+            type=click.FloatRange(0.0, 100.0),
+            default=Options().min_saving_pct,
+            show_default=True,
+            metavar="PCT",
+            help="Predicted saving, in per cent of the step, below which a finding is only a hint.",
+        ),
+        click.option(
+            "--select", multiple=True, callback=known_names, metavar="NAMES", help="Only these slugs or codes."
+        ),
+        click.option(
+            "--ignore", multiple=True, callback=known_names, metavar="NAMES", help="Not these slugs or codes."
+        ),
+    )
+    for decorate in reversed(decorators):
+        command = decorate(command)
+    return command
+
+
+def _examine_one(path: Path, workspace: ProjectWorkspace, options: Options, reporter: Reporter) -> Report:
+    reporter.stage(f"reading {path.name}")
+    trace = read_trace(path, on_progress=reporter.fraction)
+    reporter.stage(f"analyzing {path.name}")
+    analysis = analyze(trace, options)
+    reporter.stage(f"finding the lines of {path.name}")
+    return place(analysis, workspace, options)
+
+
+def _merged(reports: Sequence[Report]) -> Report:
+    """One report that names every trace it came from."""
+    report = merge_reports(reports)
+    paths = tuple(path for each in reports for path in each.trace.paths)
+    return replace(report, trace=replace(report.trace, paths=paths))
+
+
+def _traces_below(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.name.endswith(TRACE_SUFFIXES) and path.is_file())
+
+
+def _sentence(path: Path, error: Exception) -> str:
+    text = str(error)
+    return text if str(path) in text else f"{path}: {text}"

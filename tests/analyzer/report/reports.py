@@ -1,0 +1,73 @@
+"""Reports to print: one of everything a report can hold."""
+
+from dataclasses import replace
+
+from torchtraceap.analyzer.findings import (
+    Evidence,
+    Finding,
+    Fix,
+    How,
+    Location,
+    Related,
+    Report,
+    Safety,
+    Severity,
+    TextEdit,
+    TraceSummary,
+)
+
+ATTENTION = Location("src/vit.py", 22, 9, 22, 13, "Attention.forward", How.STACK, 0.9)
+FULL = Finding(
+    code="TAP601",
+    slug="unfused-attention",
+    severity=Severity.WARNING,
+    title="Attention without a fused kernel",
+    message="attention runs as three passes: 98.2 of 316 ms per step; the fused call would save about 48.1 ms (15 %)",
+    cost_us_per_step=98_200.0,
+    saving_us_per_step=48_100.0,
+    saving_pct=15.2,
+    probability=0.97,
+    evidence=(
+        Evidence("cost", "time per step", 98.2, "ms", (12, 40, 41)),
+        Evidence("shape", "scores", "16×6×144×144", ""),
+    ),
+    location=ATTENTION,
+    related=(Related("called here by train", Location("src/träin.py", 47, 17, 47, 40, "train", How.STACK)),),
+    fixes=(
+        Fix(
+            "unfused-attention",
+            "Use scaled_dot_product_attention (about 48.1 ms per step)",
+            Safety.SAFE,
+            (
+                TextEdit("src/vit.py", 22, 9, 24, 40, "x = F.scaled_dot_product_attention(q, k, v)"),
+                TextEdit("src/vit.py", 4, 1, 4, 1, "import torch.nn.functional as F\n"),
+            ),
+        ),
+    ),
+)
+PLACELESS = Finding(
+    code="TAP990",
+    slug="trace-lacks-evidence",
+    severity=Severity.INFORMATION,
+    title="The trace lacks evidence",
+    message="the trace has no stacks {none}: record with with_stack=True",
+    cost_us_per_step=0.0,
+    saving_us_per_step=0.0,
+    saving_pct=0.0,
+    probability=1.0,
+    evidence=(),
+)
+SMALL = replace(FULL, severity=Severity.HINT, saving_us_per_step=900.0, saving_pct=0.3, fixes=(), related=())
+SUMMARY = TraceSummary(
+    paths=("runs/train.pt.trace.json.gz",),
+    device="CPU",
+    steps=3,
+    step_us=316_500.0,
+    gpu_idle_pct=None,
+    step_idle_pct=None,
+    breakdown={"compute_pct": 71.4, "idle_pct": 28.6, "memcpy_pct": 0.0},
+    problems=("2 events without a duration, first at byte 812",),
+    missing=("with_stack=True",),
+)
+REPORT = Report(SUMMARY, (FULL, PLACELESS, SMALL))
+EMPTY = Report(replace(SUMMARY, problems=(), missing=(), gpu_idle_pct=31.0, step_idle_pct=28.0), ())

@@ -1,0 +1,62 @@
+"""The text report reads as an editor's list of problems."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+from torchtraceap.analyzer.report.text import count_line, to_text
+
+from .reports import ATTENTION, EMPTY, FULL, REPORT
+
+SOURCE = {("src/vit.py", 22): "\tattn = (q @ k.transpose(-2, -1)) * self.scale"}
+
+
+def shown(report):
+    return to_text(report, lambda path, line: SOURCE.get((path, line)), lambda slug: f"why {slug}").plain
+
+
+def test_every_finding_has_a_line_that_editors_can_parse():
+    lines = shown(REPORT).splitlines()
+    assert (
+        "src/vit.py:22:9: warning: attention runs as three passes: 98.2 of 316 ms per step; "
+        "the fused call would save about 48.1 ms (15 %) [unfused-attention]"
+    ) in lines
+    assert any(line.startswith("(no line found): information: the trace has no stacks {none}") for line in lines)
+    assert any(line.startswith("src/vit.py:22:9: hint: ") for line in lines)
+
+
+def test_a_finding_gives_its_reason_evidence_caller_and_fix():
+    text = shown(replace(REPORT, findings=(FULL,)))
+    assert "why     why unfused-attention" in text
+    assert "time per step 98.2 ms · scores 16×6×144×144\n" in text
+    assert "src/träin.py:47:17: called here by train" in text
+    assert "Use scaled_dot_product_attention (about 48.1 ms per step) [safe]" in text
+
+
+def test_carets_stand_under_the_place_also_behind_a_tab():
+    lines = shown(replace(REPORT, findings=(replace(FULL, location=replace(ATTENTION, column=2, end_column=6)),)))
+    source, carets = next(pair for pair in pairwise(lines.splitlines()) if "attn = (q" in pair[0])
+    assert source.index("attn") == carets.index("^^^^")
+    assert "\t" in carets
+
+
+def test_a_place_past_the_end_of_a_line_is_no_error():
+    far = replace(FULL, location=replace(ATTENTION, column=400, end_column=420))
+    assert "^" in shown(replace(REPORT, findings=(far,)))
+
+
+def test_a_hint_takes_one_line():
+    hint = REPORT.findings[2]
+    assert shown(replace(REPORT, findings=(hint,))).count("\n") == shown(EMPTY).count("\n") + 4
+
+
+def test_the_summary_says_what_was_measured_and_what_is_wrong():
+    text = shown(REPORT)
+    assert "runs/train.pt.trace.json.gz\n  3 steady steps of 316 ms on CPU\n  compute 71 %, idle 29 %\n" in text
+    assert "could not use: 2 events without a duration, first at byte 812" in text
+    assert "would tell more: with_stack=True" in text
+
+
+def test_counts():
+    assert count_line(REPORT) == "3 findings: 1 warning, 1 information, 1 hint"
+    assert count_line(EMPTY) == "no findings"
+    assert shown(EMPTY).endswith("\nno findings\n")

@@ -1,0 +1,101 @@
+"""The shape of the project: which folders are packages, which way imports go, what the daemon may load."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+LAYERS = ("analyzer", "codemap", "server")
+"""Each may import itself and those before it."""
+HEAVY = ("torch", "sklearn", "transformers", "pandas", "matplotlib")
+TEST_ONLY = ("pytest", "hypothesis", "jsonschema")
+
+
+def sources():
+    return sorted(path for layer in LAYERS for path in (ROOT / layer).rglob("*.py"))
+
+
+def package_of(path):
+    """`torchtraceap.` and the folders of a source file, as a list."""
+    return ["torchtraceap", *path.parent.relative_to(ROOT).parts]
+
+
+def layers_below(path):
+    """The layers that a source file may import: its own and those before it."""
+    return LAYERS[: LAYERS.index(path.relative_to(ROOT).parts[0]) + 1]
+
+
+def imported(path):
+    """Absolute names of all modules that a source file imports, also inside functions."""
+    tree = ast.parse(path.read_text("utf-8"), path)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            package = package_of(path)
+            base = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*base, node.module] if node.module else base)
+            yield module
+            yield from (f"{module}.{alias.name}" for alias in node.names)
+
+
+def test_imports_go_one_way():
+    wrong = [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in sources()
+        for name in imported(path)
+        if name.startswith("torchtraceap.") and name.split(".")[1] not in layers_below(path)
+    ]
+    assert not wrong
+
+
+def test_nothing_heavy_and_no_test_library_is_imported():
+    wrong = [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in sources()
+        for name in imported(path)
+        if name.split(".")[0] in (*HEAVY, *TEST_ONLY)
+    ]
+    assert not wrong
+
+
+def listed_packages():
+    """The list in pyproject.toml, read without a TOML parser: Python 3.10 has none."""
+    text = (ROOT / "pyproject.toml").read_text("utf-8")
+    table = text.split("[tool.setuptools]\n", 1)[1]
+    return ast.literal_eval(table.split("packages = ", 1)[1].split("]", 1)[0] + "]")
+
+
+def test_packages_listed_are_the_folders_that_hold_python():
+    folders = {".".join(package_of(path)) for path in sources()}
+    assert sorted(listed_packages()) == sorted(folders)
+
+
+def test_every_package_folder_has_an_init():
+    missing = [path.parent for path in sources() if not (path.parent / "__init__.py").exists()]
+    assert not missing
+
+
+def modules():
+    """Importable name of every module of the project."""
+    for path in sources():
+        name = ".".join([*package_of(path), path.stem])
+        yield name.removesuffix(".__init__")
+
+
+def test_importing_everything_loads_nothing_heavy():
+    names = [name for name in modules() if not name.endswith("__main__")]
+    code = (
+        "import importlib, sys\n"
+        f"for name in {names!r}: importlib.import_module(name)\n"
+        f"print(*sorted(set({HEAVY!r}) & set(sys.modules)))\n"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == ""
+
+
+def test_the_command_line_starts_without_the_analyzer():
+    code = "import sys, torchtraceap.server.cli; print(*[n for n in sys.modules if n.startswith('torchtraceap.')])"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert set(result.stdout.split()) == {"torchtraceap.server", "torchtraceap.server.cli"}

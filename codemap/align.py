@@ -1,0 +1,221 @@
+"""Which action of a function's body each of its frame's events comes from.
+
+A trace says what a frame did but not on which line. The frame's direct children, in time order, are aligned with the
+automaton of its body (`grammar.py`): dynamic programming over (events consumed, position in the body) finds the
+cheapest path, where passing an action without its event costs `skip`, an event that no action explains costs
+`_unexplained`, and control flow is free. A second pass from the end gives, for every event, the cheapest path that
+puts it on another statement: the difference says how sure the place is.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from .automaton import NEVER, Action, Automaton
+from .labels import Kind, Label
+
+_Costs = npt.NDArray[np.float32]
+
+_ODD_START = 2.0
+"""Cost of starting or ending elsewhere than the recording says."""
+_TOLERATED_EXIT = 3.0
+"""What leaving early costs at most: an exception explains the rest."""
+_MAX_PASSES = 8
+"""Relaxations of the distances: one, and one for each level of nested loops."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """What is known of the part of a frame that was recorded."""
+
+    from_entry: bool = True
+    """The frame was entered while recording (and is no resumed generator)."""
+    to_exit: bool = True
+    """The frame returned while recording."""
+    start_line: int = 0
+    """The line that ran when recording began, for a frame that was on the stack then; 0 if unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Where one event comes from."""
+
+    action: Action | None
+    """None if the body has no action at all that could be near it."""
+    confidence: float
+    """From 0.5 (another statement explains it as well) to 1."""
+    other: Action | None
+    """The best action on another statement, when nearly as good."""
+    explained: bool = True
+    """False for an event that no action matches; `action` is then the one before it (for a frame, after it)."""
+
+
+def align(automaton: Automaton, labels: Sequence[Label], extent: Extent) -> list[Match]:
+    """One match for each label, in order. Time grows with events x actions, so keep frames under some 2,000 events."""
+    if not labels:
+        return []
+    problem = _Problem(automaton, labels)
+    forward = _forward(problem, _start_costs(problem, extent))
+    backward = _backward(problem, _end_costs(problem, extent))
+    matches = [_decide(problem, forward, backward, step) for step in range(len(labels))]
+    for step in range(len(labels) - 2, -1, -1):
+        # A function that nothing explains (a dispatcher, a descriptor) runs on the way to what follows it.
+        if not matches[step].explained and labels[step].kind is Kind.FRAME:
+            matches[step] = replace(matches[step + 1], explained=False)
+    return matches
+
+
+class _Problem:
+    """The automaton cut down to the positions that matter: the entry and every action that some event may match."""
+
+    def __init__(self, automaton: Automaton, labels: Sequence[Label]) -> None:
+        actions = automaton.actions
+        distinct = {label.key: label for label in labels}
+        costs = {key: _match_costs(actions, label) for key, label in distinct.items()}
+        possible = np.minimum.reduce(list(costs.values())) < NEVER
+        possible[0] = True
+        self.automaton = automaton
+        self.nodes = np.flatnonzero(possible)
+        self.actions = [actions[node] for node in self.nodes]
+        into = _distances(automaton, self.nodes)
+        self.between: _Costs = into[:, self.nodes]
+        repeats = np.array([NEVER if action is None else action.repeat for action in self.actions], np.float32)
+        diagonal = np.arange(len(self.nodes))
+        self.between[diagonal, diagonal] = np.minimum(self.between[diagonal, diagonal], repeats)
+        self.to_exit: _Costs = into[:, -1]
+        self.resumes = np.isin(self.nodes, automaton.resumes)
+        reduced = {key: cost[self.nodes] for key, cost in costs.items()}
+        self.targets: list[npt.NDArray[np.int64]] = []
+        self.match: list[_Costs] = []
+        self.unexplained: list[float] = []
+        found = {key: np.flatnonzero(cost < NEVER) for key, cost in reduced.items()}
+        for label in labels:
+            self.targets.append(found[label.key])
+            self.match.append(reduced[label.key][found[label.key]])
+            self.unexplained.append(_unexplained(label))
+
+
+def _match_costs(actions: Sequence[Action | None], label: Label) -> _Costs:
+    key, kind = label.key, label.kind
+    return np.array(
+        [NEVER if action is None else action.exact.get(key, action.weak[kind]) for action in actions], np.float32
+    )
+
+
+def _unexplained(label: Label) -> float:
+    """Cost of an event that nothing in the body explains: small for what runs behind a program's back."""
+    if label.kind is Kind.OPERATOR:
+        return 1.6
+    if label.kind is Kind.MODULE:
+        return 2.5
+    if label.kind is Kind.BUILTIN:
+        return 2.0 if label.owner in ("Tensor", "type") else 1.0
+    is_plumbing = label.name.startswith("__") or label.name.endswith("_dispatcher") or label.file_is_frozen
+    return 0.3 if is_plumbing else 1.3
+
+
+def _distances(automaton: Automaton, sources: npt.NDArray[np.int64]) -> _Costs:
+    """Shape (sources, nodes): cost from just after each source to just before each node, by actions passed silently."""
+    actions, before = automaton.actions, automaton.before
+    count = len(actions)
+    # Node-major, so that each relaxation works on contiguous rows.
+    into = np.full((count, len(sources)), NEVER, np.float32)
+    after = np.full((count, len(sources)), NEVER, np.float32)
+    column = {int(node): position for position, node in enumerate(sources)}
+    for node, position in column.items():
+        after[node, position] = 0.0
+    skips = [0.0 if action is None else action.skip for action in actions]
+    loops = [node for node in range(count) if any(source >= node for source, _ in before[node])]
+    for _ in range(_MAX_PASSES):
+        heads = into[loops].copy()
+        for node in range(count):
+            reached = into[node]
+            for source, cost in before[node]:
+                np.minimum(reached, after[source] + cost if cost else after[source], out=reached)
+            np.minimum(after[node], reached + skips[node] if skips[node] else reached, out=after[node])
+        if not loops or np.array_equal(heads, into[loops]):
+            break
+    return into.T
+
+
+def _start_costs(problem: _Problem, extent: Extent) -> _Costs:
+    start = np.full(len(problem.nodes), NEVER, np.float32)
+    start[0] = 0.0
+    if extent.from_entry:
+        start[problem.resumes] = 0.1
+        return start
+    start[:] = _ODD_START if extent.start_line else 0.0
+    for position, action in enumerate(problem.actions):
+        if action is not None and _holds(action.statement, extent.start_line):
+            start[position] = 0.0
+    return start
+
+
+def _end_costs(problem: _Problem, extent: Extent) -> _Costs:
+    if not extent.to_exit:
+        return np.zeros(len(problem.nodes), np.float32)
+    end = np.minimum(problem.to_exit, _TOLERATED_EXIT)
+    end[problem.resumes] = 0.0
+    if problem.automaton.resumes:
+        end = np.minimum(end, 1.0)
+    return end
+
+
+def _holds(statement: ast.AST, line: int) -> bool:
+    first = getattr(statement, "lineno", 0)
+    return first <= line <= (getattr(statement, "end_lineno", None) or first)
+
+
+def _forward(problem: _Problem, start: _Costs) -> list[_Costs]:
+    """Entry k: cheapest cost of having consumed k events and standing after each position."""
+    rows = [start]
+    for targets, match, unexplained in zip(problem.targets, problem.match, problem.unexplained, strict=True):
+        last = rows[-1]
+        row = last + np.float32(unexplained)
+        if len(targets):
+            arrived = (last[:, None] + problem.between[:, targets]).min(axis=0) + match
+            row[targets] = np.minimum(row[targets], arrived)
+        rows.append(row)
+    return rows
+
+
+def _backward(problem: _Problem, end: _Costs) -> list[_Costs]:
+    """Entry k: cheapest cost of consuming the events from k on, from each position."""
+    rows = [end]
+    for step in range(len(problem.targets) - 1, -1, -1):
+        following, targets = rows[-1], problem.targets[step]
+        row = following + np.float32(problem.unexplained[step])
+        if len(targets):
+            onward = problem.between[:, targets] + (problem.match[step] + following[targets])
+            row = np.minimum(row, onward.min(axis=1))
+        rows.append(row)
+    return rows[::-1]
+
+
+def _decide(problem: _Problem, forward: list[_Costs], backward: list[_Costs], step: int) -> Match:
+    """The place of event `step`: the cheapest whole path through each place, compared."""
+    targets = problem.targets[step]
+    last, following = forward[step], backward[step + 1]
+    stay = last + np.float32(problem.unexplained[step]) + following
+    totals: list[tuple[float, Action | None, bool]] = [(float(stay.min()), problem.actions[int(stay.argmin())], False)]
+    if len(targets):
+        through = (last[:, None] + problem.between[:, targets]).min(axis=0) + problem.match[step] + following[targets]
+        totals += [(float(cost), problem.actions[t], True) for cost, t in zip(through, targets, strict=True)]
+    totals = sorted((t for t in totals if t[0] < NEVER), key=lambda t: t[0])
+    if not totals:
+        return Match(None, 0.0, None, explained=False)
+    best_cost, best, explained = totals[0]
+    other_cost, other = next(((c, a) for c, a, _ in totals if _statement(a) is not _statement(best)), (NEVER, None))
+    # A logistic curve: a tie is even odds, one surprise of difference makes it nine to one.
+    confidence = 1.0 / (1.0 + math.exp(-2.2 * min(other_cost - best_cost, 20.0)))
+    return Match(best, confidence, other if other_cost - best_cost < 1.0 else None, explained)
+
+
+def _statement(action: Action | None) -> ast.AST | None:
+    return None if action is None else action.statement

@@ -1,0 +1,511 @@
+"""A function's body as an automaton over the events that running it can leave in a trace.
+
+Nodes are *actions*, things that may show as an event (a call, an operator, an attribute read, a loop's next item), in
+evaluation order; edges are the control flow between them. `align.py` finds the cheapest path through it. Costs are in
+"surprises": 0 is what the grammar expects, 1 is what would need an explanation.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from . import operators
+from .automaton import NEVER, Action, Automaton
+from .callees import call_action
+from .index import ClassFacts, FileIndex
+
+RAISE_COST = 3.0
+"""That an exception was raised just here."""
+_COMPREHENSION_FRAME: dict[type[ast.expr], str] = {
+    ast.ListComp: "<listcomp>",
+    ast.SetComp: "<setcomp>",
+    ast.DictComp: "<dictcomp>",
+    ast.GeneratorExp: "<genexpr>",
+}
+
+Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+CodeNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module | ast.ClassDef | Comprehension
+"""Whatever has a frame of its own."""
+
+
+def compile_code(code: CodeNode, index: FileIndex, owner: ClassFacts | None = None) -> Automaton:
+    """The automaton of a function, lambda, comprehension, class body or module. `owner` is a method's class."""
+    builder = _Builder(index, owner)
+    builder.run(code)
+    return builder.automaton
+
+
+@dataclass(slots=True)
+class _Escapes:
+    """Where control leaves a block other than at its end."""
+
+    returns: list[int] = field(default_factory=list)
+    breaks: list[int] = field(default_factory=list)
+    continues: list[int] = field(default_factory=list)
+
+    def each(self) -> tuple[list[int], list[int], list[int]]:
+        return self.returns, self.breaks, self.continues
+
+
+class _Builder:
+    """Walks the tree in evaluation order. `self.at` holds the nodes that control may have just left."""
+
+    def __init__(self, index: FileIndex, owner: ClassFacts | None) -> None:
+        self.automaton = Automaton()
+        self.index = index
+        self.owner = owner
+        self.statement: ast.AST = ast.Pass()
+        self.escapes = _Escapes()
+        self.at: list[int] = []
+        self._node(None)
+
+    def run(self, code: CodeNode) -> None:
+        if isinstance(code, ast.Lambda):
+            self.statement = code
+            self._expression(code.body)
+        elif isinstance(code, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+            self.statement = code
+            self._generators(code, code.generators, first_is_given=True)
+        else:
+            self._block(code.body)
+        self.at = [*self.at, *self.escapes.returns]
+        self._node(None)
+
+    # Nodes
+
+    def _node(self, action: Action | None, at: Sequence[int] | None = None) -> int:
+        """Add a node after `at` (by default where control is) and move control to it."""
+        number = len(self.automaton.actions)
+        self.automaton.actions.append(action)
+        self.automaton.before.append([(source, 0.0) for source in dict.fromkeys(self.at if at is None else at)])
+        self.at = [number]
+        return number
+
+    def _act(self, node: ast.AST, exact: Mapping[str, float], skip: float = 0.0, repeat: float = NEVER) -> int:
+        return self._node(Action(node, self.statement, exact, skip=skip, repeat=repeat))
+
+    def _back_to(self, head: int, sources: Iterable[int]) -> None:
+        self.automaton.before[head].extend((source, 0.0) for source in dict.fromkeys(sources))
+
+    # Statements
+
+    def _block(self, body: Sequence[ast.stmt]) -> None:
+        for statement in body:
+            self.statement = statement
+            handler = getattr(self, f"_do_{type(statement).__name__.lower()}", None)
+            if handler is not None:
+                handler(statement)
+            else:
+                for child in ast.iter_child_nodes(statement):
+                    if isinstance(child, ast.expr):
+                        self._expression(child)
+
+    def _do_assign(self, node: ast.Assign) -> None:
+        self._expression(node.value)
+        for target in node.targets:
+            self._store(target)
+
+    def _do_annassign(self, node: ast.AnnAssign) -> None:
+        if node.value is not None:
+            self._expression(node.value)
+            self._store(node.target)
+
+    def _do_augassign(self, node: ast.AugAssign) -> None:
+        target = node.target
+        if isinstance(target, (ast.Attribute, ast.Subscript)):
+            self._expression(target.value)
+            if isinstance(target, ast.Subscript):
+                self._expression(target.slice)
+                self._indexing(target, operators.GET_ITEM, operators.INDEX_RESULT)
+        self._expression(node.value)
+        self._act(node, operators.binary(node.op, in_place=True), 0.2)
+        if isinstance(target, ast.Subscript):
+            self._indexing(target, operators.SET_ITEM, operators.INDEX_STORED)
+        elif isinstance(target, ast.Attribute):
+            self._act(target, {"f:__setattr__": 0.0, f"f:{target.attr}": 0.0})
+
+    def _do_return(self, node: ast.Return) -> None:
+        if node.value is not None:
+            self._expression(node.value)
+        self.escapes.returns += self.at
+        self.at = []
+
+    def _do_raise(self, node: ast.Raise) -> None:
+        for child in (node.exc, node.cause):
+            if child is not None:
+                self._expression(child)
+        self.escapes.returns += self.at
+        self.at = []
+
+    def _do_break(self, node: ast.Break) -> None:
+        self.escapes.breaks += self.at
+        self.at = []
+
+    def _do_continue(self, node: ast.Continue) -> None:
+        self.escapes.continues += self.at
+        self.at = []
+
+    def _do_if(self, node: ast.If) -> None:
+        self._test(node.test)
+        start = self.at
+        self._block(node.body)
+        end = self.at
+        self.at = start
+        self._block(node.orelse)
+        self.at = [*end, *self.at]
+
+    def _do_assert(self, node: ast.Assert) -> None:
+        self._test(node.test)
+
+    def _do_while(self, node: ast.While) -> None:
+        head = self._node(None)
+        self._test(node.test)
+        outside = self.at
+        is_endless = isinstance(node.test, ast.Constant) and bool(node.test.value)
+        self._loop_body(node, head, [] if is_endless else outside)
+
+    def _do_for(self, node: ast.For | ast.AsyncFor) -> None:
+        self._expression(node.iter)
+        self._act(node.iter, operators.ITERATE, 0.0, 0.1)
+        head = self._node(None)
+        self._act(node.iter, self._next_keys(node.iter), 0.0)
+        if isinstance(node, ast.AsyncFor):
+            self.automaton.resumes.append(self.at[0])
+        exhausted = [head, *self.at]
+        self._loop_target(node.target, node.iter)
+        self._loop_body(node, head, exhausted)
+
+    _do_asyncfor = _do_for
+
+    def _loop_body(self, node: ast.For | ast.AsyncFor | ast.While, head: int, exits: list[int]) -> None:
+        """The body of a loop whose test or next item control has just passed."""
+        outer = self.escapes
+        self.escapes = _Escapes(returns=outer.returns)
+        self._block(node.body)
+        self._back_to(head, [*self.at, *self.escapes.continues])
+        self.at = exits
+        self._block(node.orelse)
+        self.at = [*self.at, *self.escapes.breaks]
+        self.escapes = outer
+
+    def _do_with(self, node: ast.With | ast.AsyncWith) -> None:
+        header = self.statement
+        for item in node.items:
+            self._expression(item.context_expr)
+            self._act(item.context_expr, operators.ENTER)
+            if item.optional_vars is not None:
+                self._store(item.optional_vars)
+        inner, outer = self._escaping(node.body)
+        self.statement = header
+
+        def leave() -> None:
+            for item in reversed(node.items):
+                self._act(item.context_expr, operators.EXIT)
+
+        self._cleanup(inner, outer, leave)
+
+    _do_asyncwith = _do_with
+
+    def _do_try(self, node: ast.Try) -> None:
+        first = len(self.automaton.actions)
+        start = self.at
+        if not node.finalbody:
+            self._try_body(node, start, first)
+            return
+        outer = self.escapes
+        self.escapes = _Escapes()
+        self._try_body(node, start, first)
+        inner, self.escapes = self.escapes, outer
+        self._cleanup(inner, outer, lambda: self._block(node.finalbody))
+
+    _do_trystar = _do_try
+
+    def _try_body(self, node: ast.Try, start: list[int], first: int) -> None:
+        self._block(node.body)
+        raising = [*start, *range(first, len(self.automaton.actions))]
+        self._block(node.orelse)
+        ends = list(self.at)
+        for handler in node.handlers:
+            self._node(None, at=())
+            self.automaton.before[self.at[0]] = [(source, RAISE_COST) for source in raising]
+            self.statement = handler
+            if handler.type is not None:
+                self._expression(handler.type)
+            self._block(handler.body)
+            ends += self.at
+        self.at = ends
+
+    def _escaping(self, body: Sequence[ast.stmt]) -> tuple[_Escapes, _Escapes]:
+        """Run a block with escapes of its own; they and the outer ones."""
+        outer = self.escapes
+        self.escapes = _Escapes()
+        self._block(body)
+        inner, self.escapes = self.escapes, outer
+        return inner, outer
+
+    def _cleanup(self, inner: _Escapes, outer: _Escapes, leave: Callable[[], None]) -> None:
+        """What runs on every way out of a block (`finally`, `__exit__`): once for its end, once for each escape."""
+        leave()
+        end = self.at
+        for escaped, target in zip(inner.each(), outer.each(), strict=True):
+            if escaped:
+                self.at = escaped
+                leave()
+                target += self.at
+        self.at = end
+
+    def _do_match(self, node: ast.Match) -> None:
+        self._expression(node.subject)
+        start, ends = self.at, []
+        for case in node.cases:
+            self.at = start
+            for part in ast.walk(case.pattern):
+                if isinstance(part, ast.MatchValue):
+                    self._act(part.value, {**operators.compare(ast.Eq()), **operators.TRUTH}, 0.0, 0.1)
+                elif isinstance(part, ast.MatchClass):
+                    self._act(part.cls, {"f:__instancecheck__": 0.0})
+            if case.guard is not None:
+                self._test(case.guard)
+            start = [*start, *self.at]
+            self._block(case.body)
+            ends += self.at
+        self.at = [*ends, *start]
+
+    def _do_functiondef(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
+        for decorator in node.decorator_list:
+            self._expression(decorator)
+        if not isinstance(node, ast.ClassDef):
+            for default in [*node.args.defaults, *node.args.kw_defaults]:
+                if default is not None:
+                    self._expression(default)
+        else:
+            for base in [*node.bases, *(keyword.value for keyword in node.keywords)]:
+                self._expression(base)
+            self._act(node, {"b:__build_class__": 0.0, f"f:{node.name}": 0.0}, 0.0, 0.0)
+        for decorator in reversed(node.decorator_list):
+            name = _last_name(decorator)
+            self._node(Action(decorator, self.statement, {f"f:{name}": 0.0}, (0.4, 1.0, NEVER, NEVER)))
+
+    _do_asyncfunctiondef = _do_functiondef
+    _do_classdef = _do_functiondef
+
+    def _do_import(self, node: ast.Import | ast.ImportFrom) -> None:
+        self._act(node, operators.IMPORT, 0.0, 0.0)
+
+    _do_importfrom = _do_import
+
+    def _do_delete(self, node: ast.Delete) -> None:
+        for target in node.targets:
+            if isinstance(target, (ast.Attribute, ast.Subscript)):
+                self._expression(target.value)
+            self._act(target, {"f:__delitem__": 0.0, "f:__delattr__": 0.0, "f:__del__": 0.0}, 0.0, 0.0)
+
+    # Expressions
+
+    def _expression(self, node: ast.expr) -> None:
+        handler = getattr(self, f"_of_{type(node).__name__.lower()}", None)
+        if handler is not None:
+            handler(node)
+        else:
+            for child in ast.iter_child_nodes(node):
+                if isinstance(child, ast.expr):
+                    self._expression(child)
+
+    def _test(self, node: ast.expr) -> None:
+        self._expression(node)
+        if not isinstance(node, (ast.BoolOp, ast.Constant)):
+            self._act(node, operators.TRUTH)
+
+    def _store(self, target: ast.expr) -> None:
+        if isinstance(target, (ast.Tuple, ast.List)):
+            self._act(target, dict.fromkeys(operators.ITERATE, 0.15), 0.0, 0.1)
+            for element in target.elts:
+                self._store(element)
+        elif isinstance(target, ast.Starred):
+            self._store(target.value)
+        elif isinstance(target, ast.Subscript):
+            self._expression(target.value)
+            self._expression(target.slice)
+            self._indexing(target, operators.SET_ITEM, operators.INDEX_STORED)
+        elif isinstance(target, ast.Attribute):
+            self._expression(target.value)
+            self._act(target, {"f:__setattr__": 0.0, f"f:{target.attr}": 0.0, "o:set_data": 0.0})
+
+    def _loop_target(self, target: ast.expr, iterable: ast.expr) -> None:
+        """Pairs of `enumerate`, `zip` and `items` are tuples: taking them apart runs nothing."""
+        is_pair = isinstance(iterable, ast.Call) and _last_name(iterable) in ("enumerate", "zip", "items")
+        if is_pair and isinstance(target, (ast.Tuple, ast.List)):
+            for element in target.elts:
+                self._store(element)
+        else:
+            self._store(target)
+
+    def _of_call(self, node: ast.Call) -> None:
+        self._expression(node.func)
+        for argument in node.args:
+            self._expression(argument)
+        for keyword in node.keywords:
+            self._expression(keyword.value)
+        self._node(call_action(node, self.statement, self.index, self.owner))
+
+    def _of_attribute(self, node: ast.Attribute) -> None:
+        self._expression(node.value)
+        keys = {f"f:{node.attr}": 0.05, "f:__getattr__": 0.0, "f:__get__": 0.1}
+        if node.attr in operators.PROPERTIES:
+            keys |= {f"o:{name}": 0.0 for name in operators.PROPERTIES[node.attr]}
+            self._act(node, keys, 0.0, 0.1)
+        elif self.index.dotted(node).partition(".")[0] not in self.index.imports.values():
+            self._act(node, keys)
+
+    def _of_subscript(self, node: ast.Subscript) -> None:
+        self._expression(node.value)
+        self._expression(node.slice)
+        self._indexing(node, operators.GET_ITEM, operators.INDEX_RESULT)
+
+    def _indexing(self, node: ast.Subscript, method: dict[str, float], result: dict[str, float]) -> None:
+        """`x[i, a:b, None]`: a method of an object, or one operator for each index of a tensor and one at the end."""
+        self._act(node, method)
+        if isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
+            return
+        indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        for index in indices:
+            if isinstance(index, ast.Slice):
+                if index.lower or index.upper or index.step:
+                    self._act(node, operators.INDEX_SLICE, 0.05)
+            elif isinstance(index, ast.Constant):
+                if isinstance(index.value, str):
+                    return
+                keys = operators.INDEX_NONE if index.value is None else operators.INDEX_NUMBER
+                if index.value is not ...:
+                    self._act(node, keys, 0.05)
+            elif isinstance(index, ast.UnaryOp) and isinstance(index.operand, ast.Constant):
+                self._act(node, operators.INDEX_NUMBER, 0.05)
+            else:
+                self._act(node, operators.INDEX_ANY, 0.05, 0.1)
+        self._act(node, result, 0.05 if result is operators.INDEX_STORED else 0.0, 0.1)
+
+    def _of_binop(self, node: ast.BinOp) -> None:
+        self._expression(node.left)
+        self._expression(node.right)
+        self._act(node, operators.binary(node.op), 0.2)
+
+    def _of_unaryop(self, node: ast.UnaryOp) -> None:
+        self._expression(node.operand)
+        if not isinstance(node.operand, ast.Constant):
+            self._act(node, operators.unary(node.op), 0.1)
+
+    def _of_compare(self, node: ast.Compare) -> None:
+        self._expression(node.left)
+        left: list[int] = []
+        for position, (operator, right) in enumerate(zip(node.ops, node.comparators, strict=True)):
+            if position:
+                self._act(node, operators.TRUTH)
+                left += self.at
+            self._expression(right)
+            if keys := operators.compare(operator):
+                self._act(node, keys, 0.1)
+        self.at = [*self.at, *left]
+
+    def _of_boolop(self, node: ast.BoolOp) -> None:
+        decided: list[int] = []
+        for value in node.values:
+            self._test(value)
+            decided += self.at
+        self.at = decided
+
+    def _of_ifexp(self, node: ast.IfExp) -> None:
+        self._test(node.test)
+        start = self.at
+        self._expression(node.body)
+        end = self.at
+        self.at = start
+        self._expression(node.orelse)
+        self.at = [*end, *self.at]
+
+    def _of_lambda(self, node: ast.Lambda) -> None:
+        """Its body runs in a frame of its own."""
+
+    def _of_namedexpr(self, node: ast.NamedExpr) -> None:
+        self._expression(node.value)
+
+    def _of_formattedvalue(self, node: ast.FormattedValue) -> None:
+        self._expression(node.value)
+        self._act(node, operators.FORMAT)
+
+    def _of_starred(self, node: ast.Starred) -> None:
+        self._expression(node.value)
+        self._act(node, operators.ITERATE, 0.0, 0.1)
+
+    def _of_dict(self, node: ast.Dict) -> None:
+        for key, value in zip(node.keys, node.values, strict=True):
+            if key is not None:
+                self._expression(key)
+            self._expression(value)
+
+    def _of_await(self, node: ast.Await | ast.Yield | ast.YieldFrom) -> None:
+        if node.value is not None:
+            self._expression(node.value)
+        exact = {} if isinstance(node, ast.Yield) else {"f:__await__": 0.0, "f:__iter__": 0.0}
+        self.automaton.resumes.append(self._act(node, exact, 0.0, 0.1))
+
+    _of_yield = _of_await
+    _of_yieldfrom = _of_await
+
+    def _of_listcomp(self, node: Comprehension) -> None:
+        """A frame of its own up to Python 3.11, part of the function from 3.12 on; a generator is always the former."""
+        self._expression(node.generators[0].iter)
+        self._act(node.generators[0].iter, operators.ITERATE, 0.0, 0.1)
+        start, frame = self.at, _COMPREHENSION_FRAME[type(node)]
+        if isinstance(node, ast.GeneratorExp):
+            self._act(node, {f"f:{frame}": 0.0}, 0.0, 0.0)
+            return
+        self._act(node, {f"f:{frame}": 0.0}, skip=1e3)
+        own = self.at
+        self.at = start
+        self._generators(node, node.generators, first_is_given=True)
+        self.at = [*own, *self.at]
+
+    _of_setcomp = _of_listcomp
+    _of_dictcomp = _of_listcomp
+    _of_generatorexp = _of_listcomp
+
+    def _generators(self, node: Comprehension, loops: list[ast.comprehension], *, first_is_given: bool) -> None:
+        """Nested loops of a comprehension; the first iterable is evaluated outside."""
+        if not loops:
+            if isinstance(node, ast.DictComp):
+                self._expression(node.key)
+                self._expression(node.value)
+            else:
+                self._expression(node.elt)
+            if isinstance(node, ast.GeneratorExp):
+                self.automaton.resumes.extend([self._node(None)])
+            return
+        loop = loops[0]
+        if not first_is_given:
+            self._expression(loop.iter)
+            self._act(loop.iter, operators.ITERATE, 0.0, 0.1)
+        head = self._node(None)
+        self._act(loop.iter, self._next_keys(loop.iter))
+        exits = [head, *self.at]
+        self._loop_target(loop.target, loop.iter)
+        rejected: list[int] = []
+        for condition in loop.ifs:
+            self._test(condition)
+            rejected += self.at
+        self._generators(node, loops[1:], first_is_given=False)
+        self._back_to(head, [*self.at, *rejected])
+        self.at = exits
+
+    def _next_keys(self, iterable: ast.expr) -> dict[str, float]:
+        """What the next item of a loop may show as; a generator function's frame has the function's name."""
+        names = {_last_name(part.func) for part in ast.walk(iterable) if isinstance(part, ast.Call)}
+        return {**operators.NEXT, **{f"f:{name}": 0.1 for name in names if name}}
+
+
+def _last_name(node: ast.expr) -> str:
+    """The bare name at the end of a callee: `b` of `a.b`, of `a.b(...)`."""
+    while isinstance(node, ast.Call):
+        node = node.func
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""

@@ -1,0 +1,170 @@
+"""Which part of a step each event belongs to, and which forward operator each backward operator came from."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from ..trace.model import DEVICE_CATEGORIES, NONE, BoolArray, Category, Int8Array, Int32Array, IntArray, Trace
+from .model import CallTree, Launches, Phase, Steps
+from .tree import enclosing, is_step_mark
+
+_DATA = re.compile(r"^enumerate\(DataLoader\)#|torch/utils/data/dataloader\.py\(\d+\): __next__$")
+_OPTIMIZER = re.compile(r"^Optimizer\.(step|zero_grad)#|torch/optim/\w+\.py\(\d+\): (step|zero_grad)$")
+_BACKWARD_CALL = re.compile(
+    r"^<built-in method run_backward of |torch/(autograd/__init__|_tensor)\.py\(\d+\): backward$"
+    r"|torch/autograd/graph\.py\(\d+\): _engine_run_backward$"
+)
+_BACKWARD_NODE = re.compile(r"^autograd::engine::evaluate_function: |Backward\d*$")
+_MODULE = re.compile(r"^nn\.Module: ")
+
+
+def find_phases(trace: Trace, tree: CallTree, launches: Launches, steps: Steps, forward_op: Int32Array) -> Int8Array:
+    """Shape (n,): the `Phase` of each event; device work has the phase of the call, else the operator, behind it.
+
+    Backward covers the calls that start it, every autograd node, and all of a thread that does nothing else. Forward
+    is what runs inside modules, or between the first and the last operator of a step that a backward node came from;
+    with neither (inference without stacks), every operator that is in no other phase.
+    """
+    phase = np.full(len(trace), Phase.OTHER, dtype=np.int8)
+    is_backward = _under(tree, _backward_nodes(trace) | _called(trace, _BACKWARD_CALL))
+    is_backward |= _autograd_threads(trace, is_backward)[trace.thread] & _is_host(trace)
+    phase[_is_forward(trace, tree, steps, forward_op, is_backward)] = Phase.FORWARD
+    phase[is_backward] = Phase.BACKWARD
+    phase[_under(tree, _called(trace, _OPTIMIZER))] = Phase.OPTIMIZER
+    phase[_under(tree, _called(trace, _DATA))] = Phase.DATA
+    device_rows = trace.rows(*DEVICE_CATEGORIES)
+    cause = np.where(launches.runtime[device_rows] >= 0, launches.runtime[device_rows], launches.op[device_rows])
+    phase[device_rows] = np.where(cause >= 0, phase[cause], Phase.OTHER)
+    return phase
+
+
+def find_forward_ops(trace: Trace, tree: CallTree, launches: Launches) -> Int32Array:
+    """Shape (n,): the forward operator of each event under a backward node, and of the device work launched there.
+
+    A forward operator and its backward node carry the same sequence number, and so does whatever looked at the
+    counter before the operator took the number: views, the operators round it, operators without gradients. The last
+    one to start is the one that took it. Activation checkpointing runs forward operators again inside a backward node:
+    those have no forward operator but themselves, and a node inside another node belongs to one of them.
+    """
+    is_node = _backward_nodes(trace) & (trace.sequence >= 0)
+    above = np.where(tree.parent >= 0, enclosing(tree.parent, is_node)[tree.parent], NONE)
+    is_root = is_node & ((above < 0) | (trace.sequence[above] != trace.sequence))
+    roots = np.flatnonzero(is_root)
+    is_inner = above[roots] >= 0
+    is_candidate = (trace.cat == Category.CPU_OP) & (trace.sequence >= 0) & ~is_node
+    in_backward = enclosing(tree.parent, is_node) >= 0
+
+    found = np.full(len(trace), NONE, dtype=np.int32)
+    first_pass = np.flatnonzero(is_candidate & ~in_backward)
+    found[roots] = _by_flow(trace, roots, first_pass)
+    missing = roots[found[roots] < 0]
+    found[missing] = _last_before(trace, missing, first_pass)
+    inner = roots[is_inner]
+    again = _last_before(trace, inner, np.flatnonzero(is_candidate & in_backward))
+    same_thread = (again >= 0) & (trace.thread[again] == trace.thread[inner])
+    found[inner] = np.where(same_thread, again, found[inner])
+
+    # Inside a node only operators that are run again, with gradients on, look at the counter.
+    is_run_again = is_candidate & in_backward
+    forward = np.append(found, NONE)[enclosing(tree.parent, is_root | is_run_again)]
+    device_rows = trace.rows(*DEVICE_CATEGORIES)
+    forward[device_rows] = np.append(forward, NONE)[launches.op[device_rows]]
+    return forward
+
+
+def _last_before(trace: Trace, nodes: IntArray, candidates: IntArray) -> Int32Array:
+    """For each node the last candidate with its sequence number that started before it; NONE if there is none."""
+    if not len(candidates):
+        return np.full(len(nodes), NONE, dtype=np.int32)
+    # Rows are in order of time: one key orders by sequence number, then by start.
+    size = len(trace)
+    key = trace.sequence[candidates] * size + candidates
+    order = np.argsort(key, kind="stable")
+    place = np.searchsorted(key[order], trace.sequence[nodes] * size + nodes) - 1
+    taken = candidates[order[np.maximum(place, 0)]]
+    matches = (place >= 0) & (trace.sequence[taken] == trace.sequence[nodes])
+    return np.where(matches, taken, NONE).astype(np.int32)
+
+
+def _by_flow(trace: Trace, nodes: IntArray, candidates: IntArray) -> Int32Array:
+    """The forward operators that `fwdbwd` arrows name, where several threads ran a forward pass.
+
+    Each thread counts its own sequence numbers, so there they are ambiguous; elsewhere they say all.
+    """
+    found = np.full(len(nodes), NONE, dtype=np.int32)
+    flows = trace.flows
+    is_wanted = np.isin(flows.kind, [i for i, kind in enumerate(flows.kinds) if kind == "fwdbwd"])
+    if len(np.unique(trace.thread[candidates])) < 2 or not is_wanted.any():
+        return found
+    ends = zip(flows.end_thread[is_wanted].tolist(), flows.end_ts_ns[is_wanted].tolist(), strict=True)
+    starts = zip(flows.start_thread[is_wanted].tolist(), flows.start_ts_ns[is_wanted].tolist(), strict=True)
+    start_of_end = dict(zip(ends, starts, strict=True))
+    row_at = {(int(trace.thread[row]), int(trace.ts_ns[row])): row for row in candidates}
+    for i, node in enumerate(nodes):
+        start = start_of_end.get((int(trace.thread[node]), int(trace.ts_ns[node])))
+        if start is not None:
+            found[i] = row_at.get(start, NONE)
+    return found
+
+
+def _is_forward(
+    trace: Trace, tree: CallTree, steps: Steps, forward_op: Int32Array, is_backward: BoolArray
+) -> BoolArray:
+    """Rows of the forward pass, those of the data loader and the optimizer not yet taken out."""
+    in_module = _under(tree, _called(trace, _MODULE))
+    sources = np.unique(forward_op[forward_op >= 0])
+    sources = sources[(steps.of[sources] >= 0) & ~is_backward[sources]]
+    if not len(sources):
+        return in_module if in_module.any() else tree.op >= 0
+    step = steps.of[sources]
+    first = np.full(len(steps), np.iinfo(np.int64).max)
+    last = np.zeros(len(steps), dtype=np.int64)
+    np.minimum.at(first, step, trace.ts_ns[_outermost_op(trace, tree)[sources]])
+    np.maximum.at(last, step, trace.end_ns[sources])
+    own = np.maximum(steps.of, 0)
+    between = (steps.of >= 0) & (trace.ts_ns >= first[own]) & (trace.end_ns <= last[own])
+    on_thread = np.isin(trace.thread, np.unique(trace.thread[sources]))
+    return in_module | (_is_host(trace) & between & on_thread)
+
+
+def _outermost_op(trace: Trace, tree: CallTree) -> Int32Array:
+    """Shape (n,): for a row under operators the outermost one of the unbroken nest; else the row itself."""
+    is_op = trace.cat == Category.CPU_OP
+    above = np.append(tree.parent, NONE)
+    goes_on = is_op & (tree.parent >= 0) & is_op[above[:-1]]
+    return enclosing(tree.parent, ~goes_on)
+
+
+def _backward_nodes(trace: Trace) -> BoolArray:
+    """Autograd nodes being run: `evaluate_function`, and in old traces the `...Backward` operator itself."""
+    return _called(trace, _BACKWARD_NODE) & (trace.cat == Category.CPU_OP)
+
+
+def _autograd_threads(trace: Trace, is_backward: BoolArray) -> BoolArray:
+    """Shape (threads,): threads that run autograd nodes and mark no step, optimizer or module of their own."""
+    count = len(trace.threads)
+    has_nodes = np.bincount(trace.thread[_backward_nodes(trace)], minlength=count) > 0
+    marks = is_step_mark(trace) | _called(trace, _OPTIMIZER) | _called(trace, _DATA)
+    is_main = np.bincount(trace.thread[marks], minlength=count) > 0
+    if not is_main.any():
+        # Without marks, the thread with the most operators outside backward is the program's own.
+        own = (trace.cat == Category.CPU_OP) & ~is_backward
+        is_main = np.arange(count) == np.bincount(trace.thread[own], minlength=max(count, 1)).argmax()
+    return has_nodes & ~is_main
+
+
+def _under(tree: CallTree, wanted: BoolArray) -> BoolArray:
+    """Rows that are wanted or lie under one that is."""
+    return enclosing(tree.parent, wanted) != NONE
+
+
+def _called(trace: Trace, pattern: re.Pattern[str]) -> BoolArray:
+    """Host rows whose name the pattern finds."""
+    hits = np.array([pattern.search(name) is not None for name in trace.names], dtype=bool)
+    return hits[trace.name] & _is_host(trace)
+
+
+def _is_host(trace: Trace) -> BoolArray:
+    return (trace.cat >= Category.CPU_OP) & (trace.cat <= Category.RUNTIME)

@@ -1,0 +1,90 @@
+"""The document without its events -> TraceInfo."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from .model import NONE, DeviceProperties, Distributed, TraceInfo
+from .problems import ProblemLog
+from .repair import repairs
+
+_DEVICE_KEYS = ("deviceProperties", "computeProperties")
+
+
+def read_info(skeleton: bytes, path: Path, raw_bytes: int, problems: ProblemLog) -> TraceInfo:
+    """What the document says besides its events; what it says in an unusable form counts as not said."""
+    fields = _decode(skeleton)
+    if fields is None:
+        problems.add("metadata", "what the document says besides its events is damaged")
+        fields = {}
+    return TraceInfo(
+        paths=(str(path),),
+        devices=_devices(fields),
+        distributed=_distributed(fields.get("distributedInfo")),
+        with_stack=_flag(fields.get("with_stack")),
+        record_shapes=_flag(fields.get("record_shapes")),
+        profile_memory=_flag(fields.get("profile_memory")),
+        base_ns=_integer(fields.get("baseTimeNanoseconds")),
+        cuda_runtime_version=_integer(fields.get("cuda_runtime_version")),
+        hip_runtime_version=_integer(fields.get("hip_runtime_version")),
+        torch_version=_text(fields.get("torch_version") or fields.get("pytorch_version")),
+        raw_bytes=raw_bytes,
+    )
+
+
+def _decode(skeleton: bytes) -> Mapping[str, Any] | None:
+    for text in (skeleton, *repairs(skeleton)):
+        try:
+            document = msgspec.json.decode(text)
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+            continue
+        return document if isinstance(document, dict) else {}
+    return None
+
+
+def _devices(fields: Mapping[str, Any]) -> tuple[DeviceProperties, ...]:
+    listed = next((fields[key] for key in _DEVICE_KEYS if isinstance(fields.get(key), list)), [])
+    return tuple(_device(entry, index) for index, entry in enumerate(listed) if isinstance(entry, dict))
+
+
+def _device(entry: Mapping[str, Any], index: int) -> DeviceProperties:
+    return DeviceProperties(
+        index=_integer(entry.get("id"), index),
+        name=_text(entry.get("name")),
+        total_memory_bytes=_integer(entry.get("totalGlobalMem")),
+        compute_major=_integer(entry.get("computeMajor", entry.get("major"))),
+        compute_minor=_integer(entry.get("computeMinor", entry.get("minor"))),
+        multiprocessors=_integer(entry.get("numSms")),
+        warp_size=_integer(entry.get("warpSize")),
+    )
+
+
+def _distributed(entry: object) -> Distributed | None:
+    if not isinstance(entry, dict):
+        return None
+    return Distributed(
+        backend=_text(entry.get("backend")),
+        rank=_integer(entry.get("rank"), NONE),
+        world_size=_integer(entry.get("world_size"), NONE),
+    )
+
+
+def _flag(value: object) -> bool | None:
+    return None if value is None else bool(value)
+
+
+def _integer(value: object, default: int = 0) -> int:
+    if isinstance(value, str):
+        try:
+            return int(value)
+        except ValueError:
+            return default
+    return int(value) if isinstance(value, (int, float)) and value == value // 1 else default
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,152 @@
+"""Tables that give every distinct value one number."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Generic, TypeVar
+
+import msgspec
+import numpy as np
+
+from .events import Args, Scalar
+from .model import NONE, Dims, Int32Array, OpInputs, Thread
+
+K = TypeVar("K", bound=Hashable)
+
+_PARTS = 4
+_DECIMAL = re.compile(r"^-?\d{1,18}$")
+
+
+class Interner(dict[K, int], Generic[K]):
+    """`table[value]` is the number of `value`, given out in order of first use; `none`, if given, counts as NONE."""
+
+    def __init__(self, none: K | None = None) -> None:
+        super().__init__()
+        self._none = none
+        self._reserved = none is not None
+        if none is not None:
+            self[none] = NONE
+
+    def __missing__(self, value: K) -> int:
+        number = self[value] = len(self) - self._reserved
+        return number
+
+    def numbers(self, values: Iterable[K]) -> Int32Array:
+        """The number of each of `values`."""
+        return np.fromiter(map(self.__getitem__, values), dtype=np.int32)
+
+    def values_by_number(self) -> tuple[K, ...]:
+        """The distinct values; the one with number i at index i."""
+        return tuple(self)[self._reserved :]
+
+
+class ThreadTable:
+    """Numbers (pid, tid) pairs; a thread written once as `7` and once as `"7"` is one."""
+
+    def __init__(self) -> None:
+        self._number: Interner[tuple[int | str, int | str]] = Interner()
+        self._spelled: dict[tuple[Scalar, Scalar], int] = _Spellings(self._number)
+        self._process_names: dict[int | str, str] = {}
+        self._thread_names: dict[tuple[int | str, int | str], str] = {}
+
+    def numbers(self, pids: Sequence[Scalar], tids: Sequence[Scalar]) -> Int32Array:
+        """The number of each thread."""
+        return np.fromiter(map(self._spelled.__getitem__, zip(pids, tids, strict=True)), dtype=np.int32)
+
+    def name_process(self, pid: Scalar, name: str) -> None:
+        """Record a process's name."""
+        self._process_names[_identifier(pid)] = name
+
+    def name_thread(self, pid: Scalar, tid: Scalar, name: str) -> None:
+        """Record a thread's name."""
+        self._thread_names[_identifier(pid), _identifier(tid)] = name
+
+    def all(self) -> tuple[Thread, ...]:
+        """The threads by number, with their names."""
+        return tuple(
+            Thread(pid, tid, self._process_names.get(pid, ""), self._thread_names.get((pid, tid), ""))
+            for pid, tid in self._number.values_by_number()
+        )
+
+
+class _Spellings(dict[tuple[Scalar, Scalar], int]):
+    def __init__(self, number: Interner[tuple[int | str, int | str]]) -> None:
+        super().__init__()
+        self._number = number
+
+    def __missing__(self, spelled: tuple[Scalar, Scalar]) -> int:
+        pid, tid = spelled
+        number = self[spelled] = self._number[_identifier(pid), _identifier(tid)]
+        return number
+
+
+def _identifier(value: Scalar) -> int | str:
+    """A process or thread id; decimal strings and whole floats as integers."""
+    if isinstance(value, str):
+        return int(value) if _DECIMAL.match(value) else value
+    if value is None:
+        return ""
+    return int(value) if value == value // 1 else str(value)
+
+
+class InternedInputs:
+    """Operator inputs as JSON text, each distinct set stored once and decoded when asked for."""
+
+    def __init__(self, texts: tuple[bytes, ...]) -> None:
+        self._texts = texts
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def __getitem__(self, index: int) -> OpInputs:
+        dims, strides, types, concrete = (_decode_list(text) for text in self._texts[index].split(PARTING))
+        return OpInputs(
+            tuple(_dims(item) for item in dims),
+            tuple(_dims(item) for item in strides),
+            tuple(_text(item) for item in types),
+            tuple(_text(item) for item in concrete),
+        )
+
+
+PARTING = b"\x00"
+"""Parts the four lists of one entry; JSON text never holds it."""
+
+
+def inputs_text(args: Args) -> bytes:
+    """The recorded inputs of one event as one text to intern; only parting bytes if there are none."""
+    return PARTING.join((args.dims or args.dims_lower, args.strides, args.types, args.concrete))
+
+
+NO_INPUTS = PARTING * (_PARTS - 1)
+
+
+def stack_text(text: bytes) -> str:
+    """The `Call stack` of an event from its JSON text; "" if it is no string."""
+    try:
+        return msgspec.json.decode(text, type=str)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return ""
+
+
+def _decode_list(text: bytes) -> list[object]:
+    try:
+        return msgspec.json.decode(text, type=list[object]) if text else []
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return []
+
+
+def _dims(item: object) -> Dims | tuple[Dims, ...]:
+    if not isinstance(item, list):
+        return ()
+    if all(isinstance(size, int) for size in item):
+        return tuple(item)
+    return tuple(_sizes(tensor) for tensor in item)
+
+
+def _sizes(item: object) -> Dims:
+    return tuple(size for size in item if isinstance(size, int)) if isinstance(item, list) else ()
+
+
+def _text(item: object) -> str:
+    return item if isinstance(item, str) else msgspec.json.encode(item).decode()

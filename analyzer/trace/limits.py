@@ -1,0 +1,29 @@
+"""What a reader may spend on one file, and how it says no."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class TraceError(Exception):
+    """Nothing usable could be read from a trace; the message is for people."""
+
+
+class TraceCancelled(TraceError):
+    """The caller asked to stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds on one file. What lies beyond a bound is left out and reported as a problem of kind `limit`."""
+
+    max_bytes: int = 16 << 30
+    """Uncompressed size of the document."""
+    max_compression_ratio: int = 400
+    """Uncompressed by compressed size. Kineto's traces compress 20 to 60 times."""
+    max_events: int = 20_000_000
+    """Entries of `traceEvents`; each complete event takes about 110 bytes of memory."""
+    max_event_bytes: int = 16 << 20
+    """Size of one event, and of everything in the document that is no event."""
+    max_depth: int = 64
+    """Nesting of objects and lists inside one event."""

@@ -1,0 +1,101 @@
+"""Microseconds written as decimal text -> integer nanoseconds, exactly.
+
+A double has no room for `1712195495519689.047` (its last bits are quarters of a microsecond), so the digits themselves
+are summed, a whole column at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal, InvalidOperation
+
+import msgspec
+import numpy as np
+
+from .model import FloatArray, IntArray
+
+INVALID = np.iinfo(np.int64).min
+"""Marks a text that is no finite number."""
+
+NS_DIGITS = 3
+"""Decimal places of a microsecond that a nanosecond count can hold."""
+MAX_WHOLE_DIGITS = 16
+"""An int64 holds nanoseconds up to 9.2e15 us, the year 2262; a 16-digit number that starts with 9 may be more."""
+LOW_DIGITS = 9
+"""Digits are summed as doubles in two parts, each below 2**53 and thus exact."""
+
+
+def to_nanoseconds(texts: Sequence[msgspec.Raw | bytes]) -> IntArray:
+    """Nanoseconds of JSON numbers (or strings holding them) in microseconds, shape (len(texts),).
+
+    Digits below a nanosecond are rounded to the nearest, halves to even. Missing and unusable texts give `INVALID`.
+    """
+    if not texts:
+        return np.empty(0, dtype=np.int64)
+    joined = b",".join(texts).replace(b'"', b"")
+    if joined.count(b",") != len(texts) - 1:
+        return np.array([_one(bytes(text)) for text in texts], dtype=np.int64)
+    data = np.frombuffer(joined, dtype=np.uint8)
+    ends = np.append(np.flatnonzero(data == ord(",")), len(data))
+    starts = np.concatenate(([0], ends[:-1] + 1))
+    lengths = ends - starts
+    points = _point_positions(data, starts, ends)
+    result = np.full(len(texts), INVALID, dtype=np.int64)
+    shapes = np.minimum(lengths, MAX_WHOLE_DIGITS + NS_DIGITS + 2) * 32 + np.minimum(points, 31)
+    for shape in np.flatnonzero(np.bincount(shapes)).tolist():
+        rows = np.flatnonzero(shapes == shape)
+        length, point = divmod(shape, 32)
+        if 0 < point <= MAX_WHOLE_DIGITS and length - point - 1 <= NS_DIGITS:
+            result[rows] = _sum_digits(data, starts[rows], length, point)
+    for row in np.flatnonzero(result == INVALID).tolist():
+        result[row] = _one(joined[starts[row] : ends[row]])
+    return result
+
+
+def _point_positions(data: np.ndarray, starts: IntArray, ends: IntArray) -> IntArray:
+    """Where each text has its decimal point; its length if it has none."""
+    points = ends - starts
+    at = np.flatnonzero(data == ord("."))
+    owner = np.searchsorted(ends, at)
+    points[owner] = at - starts[owner]
+    return points
+
+
+def _sum_digits(data: np.ndarray, starts: IntArray, length: int, point: int) -> IntArray:
+    """Values of texts of one shape: `length` characters with the point at `point`. `INVALID` where one is no digit."""
+    windows = np.lib.stride_tricks.sliding_window_view(data, length)
+    digits = windows[starts] - np.uint8(ord("0"))
+    if point < length:
+        digits[:, point] = 0
+    invalid = digits.max(axis=1) > 9
+    if point == MAX_WHOLE_DIGITS:
+        invalid |= digits[:, 0] == 9
+    parts = (digits.astype(np.float64) @ _weights(length, point)).astype(np.int64)
+    total = parts[:, 0] * 10**LOW_DIGITS + parts[:, 1]
+    total[invalid] = INVALID
+    return total
+
+
+def _weights(length: int, point: int) -> FloatArray:
+    """What each character counts for, in ns, shape (length, 2): in units of 10**LOW_DIGITS, and in ones."""
+    weights = np.zeros((length, 2))
+    for column in range(length):
+        exponent = NS_DIGITS + (point - 1 - column if column < point else point - column)
+        if column == point:
+            continue
+        if exponent >= LOW_DIGITS:
+            weights[column, 0] = 10.0 ** (exponent - LOW_DIGITS)
+        else:
+            weights[column, 1] = 10.0**exponent
+    return weights
+
+
+def _one(text: bytes) -> int:
+    try:
+        value = Decimal(text.strip(b'"').decode("ascii"))
+    except (InvalidOperation, UnicodeDecodeError):
+        return INVALID
+    if not value.is_finite() or (value and value.adjusted() >= MAX_WHOLE_DIGITS):
+        return INVALID
+    ns = int((value * 10**NS_DIGITS).to_integral_value())
+    return ns if abs(ns) < -INVALID else INVALID

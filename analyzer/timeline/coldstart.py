@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..trace.model import DEVICE_CATEGORIES, BoolArray, Category, FloatArray, IntArray, Trace
-from .intervals import Spans, covered_ns, intersection, union
+from .intervals import covered_ns, joined, union
 
 _START_UP_CALL = re.compile(
     r"(cuda|hip)(Stream|Event)Create|(cuda|hip)(Malloc|Free|HostAlloc|HostMalloc)(Async|Managed|FromPoolAsync)?$"
@@ -67,13 +67,8 @@ def _start_up_share(trace: Trace, start_ns: IntArray, end_ns: IntArray) -> Float
     is_compile = is_host & _matching(trace, _COMPILATION)
     rows = np.flatnonzero((is_call & _matching(trace, _START_UP_CALL)) | is_slow_launch | is_compile)
     start_up = union(trace.ts_ns[rows], trace.end_ns[rows])
-    idle_meanwhile = covered_ns(start_up, start_ns, end_ns) - covered_ns(_both(start_up, busy), start_ns, end_ns)
-    return idle_meanwhile / np.maximum(end_ns - start_ns, 1)
-
-
-def _both(left: Spans, right: Spans) -> Spans:
-    """Like `intersection`, but cheap where one side is empty, as start-up work mostly is."""
-    return intersection(left, right) if len(left) and len(right) else left if not len(left) else right
+    alone_ns = covered_ns(joined(start_up, busy), start_ns, end_ns) - covered_ns(busy, start_ns, end_ns)
+    return alone_ns / np.maximum(end_ns - start_ns, 1)
 
 
 def _matching(trace: Trace, pattern: re.Pattern[str]) -> BoolArray:

@@ -52,6 +52,8 @@ def find_forward_ops(trace: Trace, tree: CallTree, launches: Launches) -> Int32A
     above = np.where(tree.parent >= 0, enclosing(tree.parent, is_node)[tree.parent], NONE)
     is_root = is_node & ((above < 0) | (trace.sequence[above] != trace.sequence))
     roots = np.flatnonzero(is_root)
+    if not len(roots):
+        return np.full(len(trace), NONE, dtype=np.int32)
     is_inner = above[roots] >= 0
     is_candidate = (trace.cat == Category.CPU_OP) & (trace.sequence >= 0) & ~is_node
     in_backward = enclosing(tree.parent, is_node) >= 0

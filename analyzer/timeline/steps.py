@@ -111,6 +111,22 @@ def _step_of_rows(trace: Trace, launches: Launches, start_ns: IntArray, end_ns: 
     return of
 
 
+def step_windows(trace: Trace, steps: Steps) -> tuple[IntArray, IntArray]:
+    """Start and end, shape (steps,), of the time that each step adds to the run.
+
+    A step is complete when its host range has ended and the device work that it launched is done; its window starts
+    at its own start or, if the host runs ahead, when the step before is complete. So the windows never overlap, and
+    where the host is ahead they are the device's steps and not the host's.
+    """
+    complete_ns = steps.end_ns.copy()
+    device_rows = trace.rows(*DEVICE_CATEGORIES)
+    device_rows = device_rows[steps.of[device_rows] >= 0]
+    np.maximum.at(complete_ns, steps.of[device_rows], trace.end_ns[device_rows])
+    complete_ns = np.maximum.accumulate(complete_ns)
+    start_ns = np.maximum(steps.start_ns, np.append(steps.start_ns[:1], complete_ns[:-1]))
+    return start_ns, np.maximum(complete_ns, start_ns)
+
+
 def step_at(moment_ns: IntArray, start_ns: IntArray, end_ns: IntArray) -> Int32Array:
     """The step that each moment lies in; NONE outside all. `start_ns` and `end_ns` bound the steps in order."""
     if not len(start_ns):

@@ -56,19 +56,41 @@ class Match:
     """False for an event that no action matches; `action` is then the one before it (for a frame, after it)."""
 
 
-def align(automaton: Automaton, labels: Sequence[Label], extent: Extent) -> list[Match]:
-    """One match for each label, in order. Time grows with events x actions, so keep frames under some 2,000 events."""
-    if not labels:
-        return []
-    problem = _Problem(automaton, labels)
-    forward = _forward(problem, _start_costs(problem, extent))
-    backward = _backward(problem, _end_costs(problem, extent))
-    matches = [_decide(problem, forward, backward, step) for step in range(len(labels))]
-    for step in range(len(labels) - 2, -1, -1):
-        # A function that nothing explains (a dispatcher, a descriptor) runs on the way to what follows it.
-        if not matches[step].explained and labels[step].kind is Kind.FRAME:
-            matches[step] = replace(matches[step + 1], explained=False)
-    return matches
+class Alignment:
+    """The alignment of one frame's events. Time grows with events x actions: keep frames under some 2,000 events."""
+
+    def __init__(self, automaton: Automaton, labels: Sequence[Label], extent: Extent) -> None:
+        self._labels = labels
+        self._problem = _Problem(automaton, labels)
+        self._forward = _forward(self._problem, _start_costs(self._problem, extent))
+        self._backward = _backward(self._problem, _end_costs(self._problem, extent))
+        self._matches: dict[int, Match] = {}
+
+    def __len__(self) -> int:
+        return len(self._labels)
+
+    def __getitem__(self, step: int) -> Match:
+        """Where event number `step` comes from."""
+        if step not in self._matches:
+            match = _decide(self._problem, self._forward, self._backward, step)
+            # A function that nothing explains (a dispatcher, a descriptor) runs on the way to what follows it.
+            is_on_the_way = not match.explained and self._labels[step].kind is Kind.FRAME
+            if is_on_the_way and step + 1 < len(self._labels):
+                match = replace(self[step + 1], explained=False)
+            self._matches[step] = match
+        return self._matches[step]
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    """What one kind of event can mean."""
+
+    targets: npt.NDArray[np.int64]
+    """Positions that it may come from."""
+    arrive: _Costs
+    """Shape (targets, positions): cost of going from each position to the target and matching the event there."""
+    unexplained: np.float32
+    """Cost of leaving it unexplained."""
 
 
 class _Problem:
@@ -78,8 +100,10 @@ class _Problem:
         actions = automaton.actions
         distinct = {label.key: label for label in labels}
         costs = {key: _match_costs(actions, label) for key, label in distinct.items()}
-        possible = np.minimum.reduce(list(costs.values())) < NEVER
+        possible = np.zeros(len(actions), dtype=bool)
         possible[0] = True
+        for cost in costs.values():
+            possible |= cost < NEVER
         self.automaton = automaton
         self.nodes = np.flatnonzero(possible)
         self.actions = [actions[node] for node in self.nodes]
@@ -90,15 +114,14 @@ class _Problem:
         self.between[diagonal, diagonal] = np.minimum(self.between[diagonal, diagonal], repeats)
         self.to_exit: _Costs = into[:, -1]
         self.resumes = np.isin(self.nodes, automaton.resumes)
-        reduced = {key: cost[self.nodes] for key, cost in costs.items()}
-        self.targets: list[npt.NDArray[np.int64]] = []
-        self.match: list[_Costs] = []
-        self.unexplained: list[float] = []
-        found = {key: np.flatnonzero(cost < NEVER) for key, cost in reduced.items()}
-        for label in labels:
-            self.targets.append(found[label.key])
-            self.match.append(reduced[label.key][found[label.key]])
-            self.unexplained.append(_unexplained(label))
+        self.statements = np.array([id(_statement(action)) for action in self.actions])
+        by_key = {key: self._options(label, costs[key][self.nodes]) for key, label in distinct.items()}
+        self.steps = [by_key[label.key] for label in labels]
+
+    def _options(self, label: Label, costs: _Costs) -> _Options:
+        targets = np.flatnonzero(costs < NEVER)
+        arrive = np.ascontiguousarray(self.between[:, targets].T) + costs[targets][:, None]
+        return _Options(targets, arrive, np.float32(_unexplained(label)))
 
 
 def _match_costs(actions: Sequence[Action | None], label: Label) -> _Costs:
@@ -175,12 +198,12 @@ def _holds(statement: ast.AST, line: int) -> bool:
 def _forward(problem: _Problem, start: _Costs) -> list[_Costs]:
     """Entry k: cheapest cost of having consumed k events and standing after each position."""
     rows = [start]
-    for targets, match, unexplained in zip(problem.targets, problem.match, problem.unexplained, strict=True):
+    for options in problem.steps:
         last = rows[-1]
-        row = last + np.float32(unexplained)
-        if len(targets):
-            arrived = (last[:, None] + problem.between[:, targets]).min(axis=0) + match
-            row[targets] = np.minimum(row[targets], arrived)
+        row = last + options.unexplained
+        if len(options.targets):
+            arrived = (options.arrive + last).min(axis=1)
+            row[options.targets] = np.minimum(row[options.targets], arrived)
         rows.append(row)
     return rows
 
@@ -188,33 +211,34 @@ def _forward(problem: _Problem, start: _Costs) -> list[_Costs]:
 def _backward(problem: _Problem, end: _Costs) -> list[_Costs]:
     """Entry k: cheapest cost of consuming the events from k on, from each position."""
     rows = [end]
-    for step in range(len(problem.targets) - 1, -1, -1):
-        following, targets = rows[-1], problem.targets[step]
-        row = following + np.float32(problem.unexplained[step])
-        if len(targets):
-            onward = problem.between[:, targets] + (problem.match[step] + following[targets])
-            row = np.minimum(row, onward.min(axis=1))
+    for options in reversed(problem.steps):
+        following = rows[-1]
+        row = following + options.unexplained
+        if len(options.targets):
+            onward = (options.arrive + following[options.targets][:, None]).min(axis=0)
+            row = np.minimum(row, onward)
         rows.append(row)
     return rows[::-1]
 
 
 def _decide(problem: _Problem, forward: list[_Costs], backward: list[_Costs], step: int) -> Match:
     """The place of event `step`: the cheapest whole path through each place, compared."""
-    targets = problem.targets[step]
+    options = problem.steps[step]
     last, following = forward[step], backward[step + 1]
-    stay = last + np.float32(problem.unexplained[step]) + following
-    totals: list[tuple[float, Action | None, bool]] = [(float(stay.min()), problem.actions[int(stay.argmin())], False)]
-    if len(targets):
-        through = (last[:, None] + problem.between[:, targets]).min(axis=0) + problem.match[step] + following[targets]
-        totals += [(float(cost), problem.actions[t], True) for cost, t in zip(through, targets, strict=True)]
-    totals = sorted((t for t in totals if t[0] < NEVER), key=lambda t: t[0])
-    if not totals:
+    stay = last + options.unexplained + following
+    through = (options.arrive + last).min(axis=1) + following[options.targets]
+    costs = np.concatenate([through, [stay.min()]])
+    places = np.concatenate([options.targets, [stay.argmin()]])
+    best = int(costs.argmin())
+    if not costs[best] < NEVER:
         return Match(None, 0.0, None, explained=False)
-    best_cost, best, explained = totals[0]
-    other_cost, other = next(((c, a) for c, a, _ in totals if _statement(a) is not _statement(best)), (NEVER, None))
+    action = problem.actions[places[best]]
+    elsewhere = np.where(problem.statements[places] == problem.statements[places[best]], NEVER, costs)
+    margin = float(elsewhere.min() - costs[best])
+    other = problem.actions[places[int(elsewhere.argmin())]] if margin < 1.0 else None
     # A logistic curve: a tie is even odds, one surprise of difference makes it nine to one.
-    confidence = 1.0 / (1.0 + math.exp(-2.2 * min(other_cost - best_cost, 20.0)))
-    return Match(best, confidence, other if other_cost - best_cost < 1.0 else None, explained)
+    confidence = 1.0 / (1.0 + math.exp(-2.2 * min(margin, 20.0)))
+    return Match(action, confidence, other, explained=best < len(through))
 
 
 def _statement(action: Action | None) -> ast.AST | None:

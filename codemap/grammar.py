@@ -18,7 +18,7 @@ from .index import ClassFacts, FileIndex
 
 RAISE_COST = 3.0
 """That an exception was raised just here."""
-_COMPREHENSION_FRAME: dict[type[ast.expr], str] = {
+COMPREHENSION_FRAME: dict[type[ast.expr], str] = {
     ast.ListComp: "<listcomp>",
     ast.SetComp: "<setcomp>",
     ast.DictComp: "<dictcomp>",
@@ -104,8 +104,10 @@ class _Builder:
 
     def _do_assign(self, node: ast.Assign) -> None:
         self._expression(node.value)
+        is_shape = isinstance(node.value, ast.Attribute) and node.value.attr == "shape"
         for target in node.targets:
-            self._store(target)
+            if not is_shape:
+                self._store(target)
 
     def _do_annassign(self, node: ast.AnnAssign) -> None:
         if node.value is not None:
@@ -457,7 +459,7 @@ class _Builder:
         """A frame of its own up to Python 3.11, part of the function from 3.12 on; a generator is always the former."""
         self._expression(node.generators[0].iter)
         self._act(node.generators[0].iter, operators.ITERATE, 0.0, 0.1)
-        start, frame = self.at, _COMPREHENSION_FRAME[type(node)]
+        start, frame = self.at, COMPREHENSION_FRAME[type(node)]
         if isinstance(node, ast.GeneratorExp):
             self._act(node, {f"f:{frame}": 0.0}, 0.0, 0.0)
             return

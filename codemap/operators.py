@@ -94,7 +94,7 @@ def compare(operator: ast.cmpop) -> dict[str, float]:
     return {} if name is None else {**_keys((name, name + "_"), (f"__{name}__",)), "f:wrapped": 0.1}
 
 
-TRUTH: dict[str, float] = _keys(("is_nonzero", "item"), ("__bool__", "__len__"))
+TRUTH: dict[str, float] = {**_keys(("is_nonzero",), ("__bool__", "__len__")), "o:item": 0.3}
 """`if t`, `t and u`, `not t`, `assert t`."""
 
 GET_ITEM: dict[str, float] = _keys(
@@ -121,8 +121,8 @@ INDEX_STORED: dict[str, float] = _keys(
 NUMBER: dict[str, float] = _keys(("item", "is_nonzero"), ("__int__", "__float__", "__bool__", "__index__", "__len__"))
 """`int(t)`, `float(t)`, `bool(t)`."""
 
-ITERATE: dict[str, float] = _keys(("unbind", "select"), ("__iter__", "__len__", "__getitem__"))
-NEXT: dict[str, float] = _keys(("select",), ("__next__", "__getitem__", "<genexpr>"))
+ITERATE: dict[str, float] = _keys(("unbind",), ("__iter__", "__len__", "__getitem__"))
+NEXT: dict[str, float] = _keys((), ("__next__", "__getitem__", "<genexpr>"))
 FORMAT: dict[str, float] = _keys(("item",), ("__format__", "__str__", "__repr__"))
 ENTER: dict[str, float] = _keys((), ("__enter__", "__aenter__"), ("__enter__",))
 EXIT: dict[str, float] = _keys((), ("__exit__", "__aexit__"), ("__exit__",))

@@ -1,0 +1,109 @@
+"""Files as a trace names them, matched to files of the workspace.
+
+A recorded path may be absolute on another machine, or cut at an entry of `sys.path`. It is matched by its longest
+common ending with a workspace path, and only to a file whose functions are the recorded ones.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from .codes import Codes
+from .labels import Label
+from .workspace import Workspace
+
+CodesOf = Callable[[str], Codes]
+"""The code objects of a workspace file."""
+
+_LEAST_NAMES = 0.5
+"""Share of the recorded functions that a file must have to be the recorded one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """The workspace file of a recorded path."""
+
+    path: str
+    confidence: float
+    """Lower where the file was edited since, and where several files fit as well."""
+    others: tuple[str, ...] = ()
+    """Files that fit as well."""
+
+
+def match_paths(frames: Iterable[Label], workspace: Workspace, codes: CodesOf) -> Mapping[str, Matched]:
+    """Recorded path -> workspace file, for every path of `frames` (labels of kind FRAME) that has one."""
+    by_owner: dict[str, list[Label]] = {}
+    for label in frames:
+        by_owner.setdefault(label.owner, []).append(label)
+    by_basename: dict[str, list[str]] = {}
+    for path in workspace.paths():
+        by_basename.setdefault(path.rpartition("/")[2], []).append(path)
+    candidates = {
+        owner: found
+        for owner, labels in by_owner.items()
+        if (found := _candidates(owner, labels, by_basename.get(_parts(owner)[-1], ()), codes))
+    }
+    # A copy of a project beside it fits as well: the folder that fits most of the recorded files decides.
+    folders = Counter(root for found in candidates.values() for root in {_root(c.path, c.owner) for c in found})
+    return {owner: _choose(found, folders) for owner, found in candidates.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    owner: str
+    path: str
+    common: int
+    exact: float
+    """Share of the recorded functions that stand at the recorded lines."""
+
+
+def _candidates(owner: str, labels: Sequence[Label], paths: Iterable[str], codes: CodesOf) -> list[_Candidate]:
+    found = []
+    recorded = _parts(owner)
+    for path in paths:
+        common = _common_ending(recorded, _parts(path))
+        known = codes(path)
+        fits = [known.find(label.name, label.line) for label in labels]
+        names = sum(known.has(label.name) for label in labels) / len(labels)
+        exact = sum(fit is not None and fit.is_current for fit in fits) / len(labels)
+        # Of a library only the very file counts: `utils.py` and `wrapper` are everywhere.
+        is_close = common in (len(recorded), len(_parts(path))) or (common > 1 and exact >= _LEAST_NAMES)
+        if names >= _LEAST_NAMES and (is_close or exact == 1.0) and not (_is_library(owner) and exact < 1.0):
+            found.append(_Candidate(owner, path, common, exact))
+    return found
+
+
+def _choose(found: Sequence[_Candidate], folders: Counter[str]) -> Matched:
+    def rank(candidate: _Candidate) -> tuple[int, float, int]:
+        return candidate.common, candidate.exact, folders[_root(candidate.path, candidate.owner)]
+
+    best = max(found, key=rank)
+    others = tuple(c.path for c in found if c is not best and rank(c) == rank(best))
+    stale = 1.0 if best.exact == 1.0 else 0.6 + 0.3 * best.exact
+    return Matched(best.path, stale / (1 + len(others)), others)
+
+
+def _parts(path: str) -> tuple[str, ...]:
+    return PurePosixPath(path.replace("\\", "/")).parts or ("",)
+
+
+def _common_ending(a: Sequence[str], b: Sequence[str]) -> int:
+    count = 0
+    for left, right in zip(reversed(a), reversed(b), strict=False):
+        if left != right:
+            break
+        count += 1
+    return count
+
+
+def _root(path: str, owner: str) -> str:
+    """The workspace folder that the recorded path would start from, were it cut there."""
+    parts = _parts(path)
+    return "/".join(parts[: len(parts) - _common_ending(_parts(owner), parts)])
+
+
+def _is_library(owner: str) -> bool:
+    return owner.startswith(("<", "torch/", "numpy/")) or "site-packages/" in owner or "/lib/python" in owner

@@ -1,0 +1,67 @@
+"""The command line as a whole: help, version, patterns, doctor."""
+
+import json
+import subprocess
+import sys
+from importlib.metadata import version
+
+import pytest
+
+from torchtraceap.analyzer.patterns.registry import all_patterns
+from torchtraceap.server.cli import COMMANDS, cli
+
+from .cli import TRACE, torchtraceap
+
+
+def test_version():
+    assert torchtraceap("--version").stdout.strip() == f"torchtraceap, version {version('torchtraceap')}"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_a_help_text(command):
+    result = torchtraceap(command, "--help")
+    assert result.returncode == 0
+    assert result.stdout.startswith(f"Usage: torchtraceap {command}")
+
+
+def test_help_lists_the_commands_and_an_unknown_one_is_an_error():
+    assert all(f"\n  {command} " in torchtraceap("--help").stdout for command in COMMANDS)
+    assert cli.list_commands(None) == list(COMMANDS)
+    result = torchtraceap("analyse")
+    assert result.returncode == 2
+    assert "No such command 'analyse'" in result.stderr
+
+
+def test_patterns_are_listed():
+    rows = json.loads(torchtraceap("patterns", "--format", "json").stdout)
+    assert [row["code"] for row in rows] == [pattern.code for pattern in all_patterns()]
+    assert {row["fix"] for row in rows} <= {"safe", "unsafe", "advice"}
+    text = torchtraceap("patterns").stdout
+    assert all(row["slug"] in text for row in rows)
+
+
+def test_every_pattern_has_a_page():
+    rows = json.loads(torchtraceap("patterns", "--format", "json").stdout)
+    assert rows
+    assert [row["slug"] for row in rows if row["page"] is None] == []
+
+
+def test_doctor_names_what_is_there_and_how_to_get_the_rest():
+    result = torchtraceap("doctor")
+    assert result.returncode == 0, result.stdout
+    assert f"ok libcst                   {version('libcst')}" in result.stdout
+    missing = [line for line in result.stdout.splitlines() if "not installed" in line]
+    assert all("->  pip install 'torchtraceap[" in line for line in missing)
+
+
+def test_a_reader_that_leaves_early_is_no_crash():
+    code = "from torchtraceap.server.cli import main; main()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, "analyze", str(TRACE), "--format", "json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    process.stdout.close()
+    assert b"Traceback" not in process.stderr.read()
+    process.wait(30)
+    process.stderr.close()

@@ -1,0 +1,124 @@
+"""`torchtraceap fix` changes what it says, nothing else, and never half a file."""
+
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from torchtraceap.codemap.project import open_workspace
+from torchtraceap.server.commands.fix import unified_diff, write_source
+
+from .cli import LEAVES, TRACE, torchtraceap
+
+CODING = "# -*- coding: latin-1 -*-\r\nname = '\xe9t\xe9'\r\n"
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A copy of the example's source."""
+    shutil.copytree(LEAVES / "src", tmp_path / "src")
+    return tmp_path
+
+
+def contents(folder):
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_diff_writes_nothing_and_patch_takes_it(project):
+    before = contents(project)
+    result = torchtraceap("fix", TRACE, "--source", project, "--select", "unfused-attention", "--diff")
+    assert result.returncode == 0, result.stderr
+    assert contents(project) == before
+    assert "+" in result.stdout and "scaled_dot_product_attention" in result.stdout
+    (project / "fix.diff").write_text(result.stdout, "utf-8")
+    subprocess.run(["git", "apply", "fix.diff"], cwd=project, check=True)
+    assert "scaled_dot_product_attention" in (project / "src/vit.py").read_text("utf-8")
+
+
+def test_fixes_are_applied_once(project):
+    first = torchtraceap("fix", TRACE, "--source", project)
+    assert first.returncode == 0, first.stderr
+    assert "fixed src/vit.py:" in first.stderr
+    for path in (project / "src").glob("*.py"):
+        compile(path.read_text("utf-8"), path.name, "exec")
+    after = contents(project)
+    assert after["src/vit.py"] != (LEAVES / "src/vit.py").read_bytes()
+    again = torchtraceap("fix", TRACE, "--source", project, "--select", "unfused-attention")
+    assert again.returncode == 0
+    assert "nothing to fix" in again.stderr
+    assert contents(project) == after
+
+
+def test_the_fixed_example_computes_the_same(project):
+    pytest.importorskip("torch")
+    code = (
+        "import torch, sys; sys.path.insert(0, 'src'); from vit import LeafViT; from cnn import LeafCNN\n"
+        "torch.manual_seed(0); nets = [LeafViT(8).eval(), LeafCNN(8).eval()]; x = torch.rand(2, 3, 96, 96)\n"
+        "with torch.no_grad(): print(*[v for net in nets for v in net(x).flatten().tolist()])\n"
+    )
+
+    def run(folder):
+        process = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True)
+        return [float(value) for value in process.stdout.split()]
+
+    before = run(project)
+    assert torchtraceap("fix", TRACE, "--source", project).returncode == 0
+    assert run(project) == pytest.approx(before, abs=1e-5)
+
+
+def test_line_ends_are_kept(project):
+    vit = project / "src/vit.py"
+    vit.write_bytes(vit.read_bytes().replace(b"\n", b"\r\n"))
+    result = torchtraceap("fix", TRACE, "--source", project, "--select", "unfused-attention")
+    assert "fixed src/vit.py:" in result.stderr, result.stderr
+    assert b"\n" not in vit.read_bytes().replace(b"\r\n", b"")
+
+
+def test_encoding_and_mode_are_kept(tmp_path):
+    path = tmp_path / "a.py"
+    path.write_bytes(CODING.encode("latin-1"))
+    path.chmod(0o750)
+    write_source(open_workspace(tmp_path), "a.py", CODING, CODING + "x = 'ü'\r\n")
+    assert path.read_bytes() == (CODING + "x = 'ü'\r\n").encode("latin-1")
+    assert path.stat().st_mode & 0o777 == 0o750
+    assert [each.name for each in tmp_path.iterdir()] == ["a.py"]
+
+
+def test_a_byte_order_mark_is_kept(tmp_path):
+    path = tmp_path / "a.py"
+    path.write_bytes("\ufeffx = 1\n".encode())
+    write_source(open_workspace(tmp_path), "a.py", "x = 1\n", "x = 2\n")
+    assert path.read_bytes() == "\ufeffx = 2\n".encode()
+
+
+def test_text_that_its_encoding_cannot_hold_is_refused(tmp_path):
+    path = tmp_path / "a.py"
+    path.write_bytes(CODING.encode("latin-1"))
+    with pytest.raises(ValueError, match="codec can't encode"):
+        write_source(open_workspace(tmp_path), "a.py", CODING, CODING + "x = '→'\r\n")
+    assert path.read_bytes() == CODING.encode("latin-1")
+
+
+def test_a_file_that_changed_meanwhile_is_left_alone(tmp_path):
+    (tmp_path / "a.py").write_text("x = 2\n")
+    with pytest.raises(ValueError, match="changed meanwhile"):
+        write_source(open_workspace(tmp_path), "a.py", "x = 1\n", "x = 3\n")
+    assert (tmp_path / "a.py").read_text() == "x = 2\n"
+
+
+@pytest.mark.parametrize("path", ["../outside.py", "link.py"])
+def test_nothing_outside_the_source_folder_is_written(tmp_path, path):
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    outside = tmp_path / "outside.py"
+    outside.write_text("x = 1\n")
+    (inside / "link.py").symlink_to(outside)
+    with pytest.raises(ValueError, match="lies outside"):
+        write_source(open_workspace(inside), path, "x = 1\n", "x = 2\n")
+    assert outside.read_text() == "x = 1\n"
+
+
+def test_a_diff_says_where_the_last_line_has_no_end():
+    diff = unified_diff("a.py", "x = 1\ny = 2", "x = 1\ny = 3")
+    assert diff[-2:] == ["-y = 2\n\\ No newline at end of file\n", "+y = 3\n\\ No newline at end of file\n"]

@@ -1,0 +1,352 @@
+"""What one file says, as fixers ask it: which node holds a line, what a name is bound to, where a node's text lies."""
+
+from __future__ import annotations
+
+import ast
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import chain
+from typing import TypeVar
+
+from ...analyzer.findings import How, Location
+from ..source import SourceFile
+
+Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef | ast.Module
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+LOOPS = (ast.For, ast.AsyncFor, ast.While)
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+Node = TypeVar("Node", bound=ast.AST)
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """One place that gives a name its value."""
+
+    name: str
+    value: ast.expr | None
+    """The expression bound; None for a parameter without default, an import, a definition."""
+    node: ast.AST
+    """The statement, comprehension, argument, definition or import that binds."""
+    index: int | None = None
+    """Position in the value when it is unpacked."""
+    is_element: bool = False
+    """The name is bound to what iterating the value gives (a loop's target)."""
+
+
+class Outline:
+    """A parsed file with its parents, names and offsets. Made by `outline`, which remembers it."""
+
+    def __init__(self, file: SourceFile, tree: ast.Module) -> None:
+        self.file = file
+        self.path = file.path
+        self.text = file.text
+        self.tree = tree
+        self._bindings: dict[ast.AST, dict[str, list[Binding]]] = {}
+
+    @cached_property
+    def parents(self) -> dict[ast.AST, ast.AST]:
+        """Each node's parent."""
+        return {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
+
+    @cached_property
+    def line_starts(self) -> list[int]:
+        """Offset of each line's first character."""
+        starts, offset = [], 0
+        for line in self.file.lines:
+            starts.append(offset)
+            offset += len(line)
+            offset += 2 if self.text.startswith("\r\n", offset) else 1
+        return starts
+
+    @cached_property
+    def newline(self) -> str:
+        """How this file ends its lines."""
+        first = self.text.find("\n")
+        return "\r\n" if first > 0 and self.text[first - 1] == "\r" else "\n"
+
+    @cached_property
+    def aliases(self) -> dict[str, str]:
+        """Dotted name that each imported name stands for: `F` -> `torch.nn.functional`. Relative ones keep dots."""
+        found: dict[str, str] = {}
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Import):
+                for item in node.names:
+                    found[item.asname or item.name.partition(".")[0]] = (
+                        item.name if item.asname else item.name.partition(".")[0]
+                    )
+            elif isinstance(node, ast.ImportFrom):
+                base = "." * node.level + (node.module or "")
+                for item in node.names:
+                    found[item.asname or item.name] = f"{base}.{item.name}" if base.strip(".") else base + item.name
+        return found
+
+    # Places
+
+    def offset(self, line: int, utf8_offset: int) -> int:
+        """Offset in the text of an `ast` position."""
+        return self.line_starts[line - 1] + self.file.column(line, utf8_offset) - 1
+
+    def span(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
+        """Offsets of a node's first and last character, the end exclusive; decorators left out."""
+        return (
+            self.offset(node.lineno, node.col_offset),
+            self.offset(node.end_lineno or node.lineno, node.end_col_offset or 0),
+        )
+
+    def segment(self, node: ast.expr | ast.stmt) -> str:
+        """A node's text."""
+        start, end = self.span(node)
+        return self.text[start:end]
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """Line and column, both from 1, of an offset."""
+        line = bisect_right(self.line_starts, offset)
+        return line, offset - self.line_starts[line - 1] + 1
+
+    def indentation(self, statement: ast.stmt) -> str:
+        """The white space before a statement; "" when it shares its line with another."""
+        start = self.line_starts[statement.lineno - 1]
+        before = self.text[start : self.span(statement)[0]]
+        return before if not before.strip() else ""
+
+    def location(self, node: ast.expr | ast.stmt, like: Location | None = None) -> Location:
+        """The place of a node; how it was found and how sure is taken from `like`. A compound statement's place
+        ends with its header."""
+        start, end = self.span(node)
+        body = getattr(node, "body", None)
+        if isinstance(node, ast.stmt) and isinstance(body, list) and body:
+            header = [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
+            end = max((self.span(child)[1] for child in header if child.lineno <= body[0].lineno), default=start + 1)
+        line, column = self.position(start)
+        end_line, end_column = self.position(end)
+        how, confidence = (like.how, like.confidence) if like else (How.OPERATOR, 1.0)
+        return Location(self.path, line, column, end_line, end_column, self.qualname(node), how, confidence)
+
+    def qualname(self, node: ast.AST) -> str:
+        """Qualified name of the function that holds a node, without `<locals>`; "<module>" at top level."""
+        names = [scope.name for scope in self.scopes(node) if isinstance(scope, (*FUNCTIONS, ast.ClassDef))]
+        return ".".join(reversed(names)) or "<module>"
+
+    # Structure
+
+    def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
+        """Enclosing nodes, innermost first."""
+        current = self.parents.get(node)
+        while current is not None:
+            yield current
+            current = self.parents.get(current)
+
+    def scopes(self, node: ast.AST) -> Iterator[Scope]:
+        """Enclosing functions, classes and the module, innermost first; a node's own body does not enclose it."""
+        for above in self.ancestors(node):
+            if isinstance(above, Scope):
+                yield above
+
+    def statement(self, node: ast.AST) -> ast.stmt:
+        """The innermost statement that is or holds a node."""
+        return next(above for above in chain([node], self.ancestors(node)) if isinstance(above, ast.stmt))
+
+    def function(self, node: ast.AST) -> ast.FunctionDef | ast.AsyncFunctionDef | ast.Module:
+        """The innermost `def` that encloses a node, else the module."""
+        return next(scope for scope in self.scopes(node) if isinstance(scope, (*FUNCTIONS, ast.Module)))
+
+    def enclosing_class(self, node: ast.AST) -> ast.ClassDef | None:
+        """The class whose method a node lies in."""
+        return next((scope for scope in self.scopes(node) if isinstance(scope, ast.ClassDef)), None)
+
+    def block(self, statement: ast.stmt) -> list[ast.stmt]:
+        """The list of statements that a statement stands in."""
+        parent = self.parents[statement]
+        for field in ("body", "orelse", "finalbody", "handlers"):
+            held = getattr(parent, field, None)
+            if isinstance(held, list) and statement in held:
+                return held
+        return [statement]
+
+    def statements_at(self, place: Location) -> list[ast.stmt]:
+        """The statements a place names: the innermost one that holds its first line, and those that begin on its
+        further lines. A line inside a multi-line statement names that statement."""
+        lines = range(place.line, max(place.line, place.end_line) + 1)
+        begun = [node for node in self.statements if node.lineno in lines]
+        holding = [
+            node for node in self.statements if node.lineno <= place.line <= _header_end(node) and node not in begun
+        ]
+        return ([holding[-1]] if holding and not any(node.lineno == place.line for node in begun) else []) + begun
+
+    @cached_property
+    def statements(self) -> list[ast.stmt]:
+        """All statements in the order of the text."""
+        found = [node for node in ast.walk(self.tree) if isinstance(node, ast.stmt)]
+        return sorted(found, key=lambda node: (node.lineno, node.col_offset))
+
+    def calls(self, last_name: str) -> list[ast.Call]:
+        """Calls of a function or method by the last part of its name, in the order of the text."""
+        return self._calls_by_name.get(last_name, [])
+
+    @cached_property
+    def _calls_by_name(self) -> dict[str, list[ast.Call]]:
+        found: dict[str, list[ast.Call]] = {}
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Call):
+                found.setdefault(last_name(node.func), []).append(node)
+        for calls in found.values():
+            calls.sort(key=lambda call: (call.lineno, call.col_offset))
+        return found
+
+    # Names
+
+    def dotted(self, node: ast.AST) -> str:
+        """The full dotted name an expression reads, through imports: `F.relu` -> `torch.nn.functional.relu`; ""
+        if it is no plain chain of names."""
+        parts: list[str] = []
+        while isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name):
+            return ""
+        parts.append(self.aliases.get(node.id, node.id))
+        return ".".join(reversed(parts))
+
+    def bindings(self, scope: ast.AST, name: str) -> list[Binding]:
+        """What a name is bound to in the body of one scope (inner functions left out), in the order of the text."""
+        if scope not in self._bindings:
+            table: dict[str, list[Binding]] = {}
+            for binding in _bindings_of(scope):
+                table.setdefault(binding.name, []).append(binding)
+            self._bindings[scope] = table
+        return self._bindings[scope].get(name, [])
+
+    def lookup(self, name: ast.Name) -> list[Binding]:
+        """What a name that is read may be bound to, by the innermost scope that binds it."""
+        for depth, scope in enumerate(self.scopes(name)):
+            if isinstance(scope, ast.ClassDef) and depth:
+                continue
+            if found := self.bindings(scope, name.id):
+                return found
+        return []
+
+
+def outline(file: SourceFile | None) -> Outline | None:
+    """The outline of a file; None for no file or one with a syntax error."""
+    return None if file is None or file.tree is None else _outline(file.path, _Keyed(file))
+
+
+class _Keyed:
+    """A file that compares by identity: hashing a frozen dataclass would hash its whole text each time."""
+
+    __slots__ = ("file",)
+
+    def __init__(self, file: SourceFile) -> None:
+        self.file = file
+
+    def __hash__(self) -> int:
+        return id(self.file.tree)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Keyed) and other.file is self.file
+
+
+@lru_cache(maxsize=128)
+def _outline(path: str, key: _Keyed) -> Outline:
+    assert key.file.tree is not None
+    return Outline(key.file, key.file.tree)
+
+
+def last_name(node: ast.AST) -> str:
+    """The last part of a name: `loss` of `self.loss`; "" for anything else."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def walk_scope(scope: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a scope's own body in the order of the text, without the bodies of functions and classes in it."""
+    stack = list(reversed(list(ast.iter_child_nodes(scope))))
+    while stack:
+        node = stack.pop()
+        yield node
+        if not isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Lambda)):
+            stack.extend(reversed(list(ast.iter_child_nodes(node))))
+
+
+def find(root: ast.AST, kind: type[Node]) -> list[Node]:
+    """All nodes of one kind under `root`, itself included."""
+    return [node for node in ast.walk(root) if isinstance(node, kind)]
+
+
+def header(statement: ast.stmt) -> list[ast.expr]:
+    """The expressions that a statement itself evaluates: all of a simple one, the header of a compound one."""
+    return [
+        node
+        for child in ast.iter_child_nodes(statement)
+        for node in ([child] if isinstance(child, ast.expr) else _item_exprs(child))
+    ]
+
+
+def _item_exprs(child: ast.AST) -> list[ast.expr]:
+    if isinstance(child, ast.withitem):
+        return [child.context_expr]
+    return [child.value] if isinstance(child, ast.keyword) else []
+
+
+def _header_end(statement: ast.stmt) -> int:
+    body = getattr(statement, "body", None)
+    if isinstance(body, list) and body and isinstance(body[0], ast.stmt):
+        return max(statement.lineno, body[0].lineno - 1)
+    return statement.end_lineno or statement.lineno
+
+
+def _bindings_of(scope: ast.AST) -> Iterator[Binding]:
+    if isinstance(scope, (*FUNCTIONS, ast.Lambda)):
+        yield from _parameters(scope.args)
+    for node in walk_scope(scope):
+        match node:
+            case ast.Assign():
+                for target in node.targets:
+                    yield from _targets(target, node.value, node)
+            case ast.AnnAssign() | ast.NamedExpr():
+                if node.value is not None:
+                    yield from _targets(node.target, node.value, node)
+            case ast.AugAssign(target=ast.Name(id=name)):
+                yield Binding(name, node.value, node)
+            case ast.For() | ast.AsyncFor() | ast.comprehension():
+                yield from _targets(node.target, node.iter, node, is_element=True)
+            case ast.withitem(optional_vars=ast.expr() as target):
+                yield from _targets(target, node.context_expr, node)
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                yield Binding(node.name, None, node)
+            case ast.Import() | ast.ImportFrom():
+                for item in node.names:
+                    yield Binding(item.asname or item.name.partition(".")[0], None, node)
+            case _:
+                pass
+
+
+def _parameters(args: ast.arguments) -> Iterator[Binding]:
+    plain = args.posonlyargs + args.args
+    defaults = [None] * (len(plain) - len(args.defaults)) + args.defaults
+    for arg, default in zip(plain + args.kwonlyargs, defaults + args.kw_defaults, strict=True):
+        yield Binding(arg.arg, default, arg)
+    for arg in (args.vararg, args.kwarg):
+        if arg is not None:
+            yield Binding(arg.arg, None, arg)
+
+
+def _targets(
+    target: ast.expr, value: ast.expr, node: ast.AST, index: int | None = None, is_element: bool = False
+) -> Iterator[Binding]:
+    if isinstance(target, ast.Name):
+        yield Binding(target.id, value, node, index, is_element)
+    elif isinstance(target, ast.Starred):
+        yield from _targets(target.value, value, node, None, is_element)
+    elif isinstance(target, ast.Tuple | ast.List):
+        values = value.elts if isinstance(value, ast.Tuple | ast.List) and not is_element else None
+        paired = values is not None and len(values) == len(target.elts)
+        for position, part in enumerate(target.elts):
+            if paired and values is not None:
+                yield from _targets(part, values[position], node, None, is_element)
+            else:
+                yield from _targets(part, value, node, position, is_element)

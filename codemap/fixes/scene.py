@@ -1,0 +1,114 @@
+"""The code that a case points at: its statements, its callers' statements, and a resolver that knows the stack."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from ...analyzer.findings import Finding, Location, Safety
+from ..workspace import Workspace
+from .base import Case, Confirmation, DeviceFacts
+from .outline import FUNCTIONS, Outline, header, outline
+from .resolve import Resolver, Value
+
+Confirm = Callable[[Case], Confirmation | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One level of the stack: the statements at a place of one file."""
+
+    outline: Outline
+    place: Location
+    statements: tuple[ast.stmt, ...]
+
+    def values(self) -> Iterator[Value]:
+        """All expressions that the statements evaluate themselves (not those in a compound statement's body)."""
+        for statement in self.statements:
+            for expression in header(statement):
+                for node in ast.walk(expression):
+                    if isinstance(node, ast.expr):
+                        yield Value(self.outline, node)
+
+    def calls(self) -> list[ast.Call]:
+        """Calls in the statements, in the order of the text."""
+        found = [value.node for value in self.values() if isinstance(value.node, ast.Call)]
+        return sorted(found, key=lambda call: (call.lineno, call.col_offset))
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A case, looked up in its workspace."""
+
+    case: Case
+    resolver: Resolver
+    frames: tuple[Frame, ...]
+    """The place itself, then its callers, innermost first."""
+
+    @property
+    def here(self) -> Frame:
+        """The place itself."""
+        return self.frames[0]
+
+
+def scene(case: Case) -> Scene | None:
+    """The scene of a case; None when the place's file is gone or has a syntax error."""
+    frames = [frame for place in (case.location, *case.callers) if (frame := _frame(case.workspace, place)) is not None]
+    if not frames or frames[0].place is not case.location:
+        return None
+    return Scene(case, Resolver(case.workspace, case.callers), tuple(frames))
+
+
+def _frame(workspace: Workspace, place: Location) -> Frame | None:
+    file = outline(workspace.file(place.path))
+    if file is None:
+        return None
+    statements: list[ast.stmt] = []
+    for statement in file.statements_at(place):
+        if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
+            # Only the function is known, not the statement: all of it is the place.
+            statements.extend(node for node in ast.walk(statement) if isinstance(node, ast.stmt))
+        else:
+            statements.append(statement)
+    unique = dict.fromkeys(statements)
+    return Frame(file, place, tuple(sorted(unique, key=lambda node: (node.lineno, node.col_offset))))
+
+
+def searcher(
+    confirm: Confirm, words: Sequence[str]
+) -> Callable[[Finding, Workspace, DeviceFacts], Sequence[Confirmation]]:
+    """A `search` that asks `confirm` at every statement whose text holds one of `words`, safe fixes first."""
+
+    def search(finding: Finding, workspace: Workspace, device: DeviceFacts) -> Sequence[Confirmation]:
+        found: dict[tuple[str, int, int], Confirmation] = {}
+        for file, statement in _statements_with(workspace, words):
+            place = file.location(statement)
+            answer = confirm(Case(replace(finding, location=place), place, (), workspace, device))
+            if answer is not None:
+                found.setdefault((answer.location.path, answer.location.line, answer.location.column), answer)
+        return sorted(found.values(), key=_offer)
+
+    return search
+
+
+def _offer(confirmation: Confirmation) -> int:
+    safeties = [fix.safety for fix in confirmation.fixes]
+    return 0 if Safety.SAFE in safeties else 1 if safeties else 2
+
+
+def _statements_with(workspace: Workspace, words: Sequence[str]) -> Iterable[tuple[Outline, ast.stmt]]:
+    for path in workspace.paths():
+        source = workspace.file(path)
+        if source is None or not any(word in source.text for word in words):
+            continue
+        file = outline(source)
+        if file is None:
+            continue
+        for statement in file.statements:
+            if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
+                continue
+            last = max((node.end_lineno or 0 for node in header(statement)), default=statement.lineno)
+            text = "\n".join(source.lines[statement.lineno - 1 : last])
+            if any(word in text for word in words):
+                yield file, statement

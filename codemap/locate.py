@@ -92,6 +92,15 @@ class Locator:
         """The workspace file that a frame's label names, if any."""
         return self._paths.get(label.owner)
 
+    def class_place(self, name: str) -> tuple[str, int, str] | None:
+        """Path, line and name of the class `name` in a file of the recording; None if none or several have it."""
+        paths = {matched.path for matched in self._paths.values()}
+        found = [(path, facts) for path in paths if (facts := self._known.index(path).classes.get(name)) is not None]
+        if len(found) != 1:
+            return None
+        path, facts = found[0]
+        return path, facts.node.lineno, facts.name
+
     # Frames
 
     def _by_frames(self, row: int) -> Place | None:

@@ -1,0 +1,232 @@
+"""`place(analysis, workspace) -> Report` is the whole codemap: findings on their lines, confirmed, with fixes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from ..analyzer.analysis import DEFAULTS, Analysis, Detected, Options
+from ..analyzer.assess import summarize, to_finding
+from ..analyzer.figures import format_ms
+from ..analyzer.findings import Evidence, Finding, Fix, How, Location, Related, Report, Safety, Severity
+from ..analyzer.patterns.base import Candidate, Occurrence, Pattern
+from ..analyzer.timeline.edit import Edit
+from ..analyzer.timeline.model import Timeline
+from ..analyzer.timeline.replay import Replayed, replay
+from .fixes.base import Case, Confirmation, DeviceFacts, Fixer
+from .fixes.registry import fixers
+from .hotspots import hotspots
+from .locate import Locator, Place
+from .recheck import CALLED_FROM
+from .suppress import is_suppressed
+from .workspace import Workspace
+
+_MOST_CALLERS = 8
+_MOST_SEARCHED = 0.6
+"""Confidence in the one statement of a workspace that a fixer's search finds."""
+
+
+def place(analysis: Analysis, workspace: Workspace | None, options: Options = DEFAULTS) -> Report:
+    """Put what the rules found on lines of the workspace; without one, price it only.
+
+    Occurrences are joined by pattern and statement and priced again; findings that the source asks to be silent
+    about are left out. Findings come with the largest saving first.
+    """
+    timeline = analysis.timeline
+    pricer = _Pricer(timeline, options)
+    summary = summarize(timeline)
+    if workspace is None:
+        return Report(summary, _sorted(pricer.price(d.pattern, d.candidate) for d in analysis.detected))
+    locator = Locator(timeline, workspace)
+    confirmer = _Confirmer(workspace, device_facts(timeline))
+    sites: dict[tuple[str, object], _Site] = {}
+    for number, detected in enumerate(analysis.detected):
+        whole = pricer.price(detected.pattern, detected.candidate)
+        for site in _sites(detected, whole, locator, confirmer):
+            key = (detected.pattern.slug, (site.location.path, site.location.line) if site.location else number)
+            sites[key] = sites[key].joined(site) if key in sites else site
+    findings = [_finding(site, pricer) for site in sites.values() if not _is_silenced(site, workspace)]
+    return Report(summary, _sorted(findings), hotspots(timeline, locator))
+
+
+def device_facts(timeline: Timeline) -> DeviceFacts:
+    """What fixers may know of the recording."""
+    device = timeline.device
+    return DeviceFacts(device.is_cpu, device.capability, device.has_bf16, timeline.trace.info.torch_version)
+
+
+@dataclass(frozen=True, slots=True)
+class _Site:
+    """Occurrences of a pattern at one statement."""
+
+    pattern: Pattern
+    candidate: Candidate
+    whole: Finding
+    """The price of the candidate that the occurrences come from."""
+    is_whole: bool
+    """Whether the site has all of that candidate's occurrences and no other's."""
+    fixer: Fixer | None
+    place: Place | None = None
+    confirmation: Confirmation | None = None
+
+    @property
+    def location(self) -> Location | None:
+        """Where to show it: where the source confirms it, else where its time is spent."""
+        if self.confirmation is not None:
+            return self.confirmation.location
+        return self.place.location if self.place is not None else None
+
+    def joined(self, other: _Site) -> _Site:
+        """Both sites' occurrences; the dearer one's evidence and words."""
+        first, second = (self, other) if self.whole.cost_us_per_step >= other.whole.cost_us_per_step else (other, self)
+        occurrences = (*first.candidate.occurrences, *second.candidate.occurrences)
+        costs = (first.candidate.cost_us_per_step, second.candidate.cost_us_per_step)
+        cost = None if costs[0] is None or costs[1] is None else costs[0] + costs[1]
+        candidate = replace(first.candidate, occurrences=occurrences, cost_us_per_step=cost)
+        return replace(first, candidate=candidate, is_whole=False)
+
+
+class _Pricer:
+    """Prices candidates; the unchanged graph is replayed once."""
+
+    def __init__(self, timeline: Timeline, options: Options) -> None:
+        self._timeline = timeline
+        self._options = options
+        self._baseline: Replayed | None = None
+
+    def price(self, pattern: Pattern, candidate: Candidate) -> Finding:
+        if self._baseline is None and not candidate.informational:
+            self._baseline = replay(self._timeline.graph, Edit())
+        return to_finding(self._timeline, pattern, candidate, self._options, self._baseline)
+
+
+class _Confirmer:
+    """Asks the fixers about places."""
+
+    def __init__(self, workspace: Workspace, device: DeviceFacts) -> None:
+        self._workspace = workspace
+        self._device = device
+
+    def confirm(self, fixer: Fixer | None, finding: Finding, where: Place) -> Confirmation | None:
+        """What the source at a place says of a finding."""
+        if fixer is None:
+            return None
+        located = replace(finding, location=where.location)
+        return fixer.confirm(Case(located, where.location, where.callers, self._workspace, self._device))
+
+    def search(self, fixer: Fixer | None, finding: Finding) -> Confirmation | None:
+        """The likeliest statement of the workspace for a finding that the trace gives no line of."""
+        if fixer is None or fixer.search is None:
+            return None
+        found = fixer.search(finding, self._workspace, self._device)
+        if not found:
+            return None
+        first, *others = found
+        location = replace(first.location, how=How.OPERATOR, confidence=round(_MOST_SEARCHED / len(found), 3))
+        could_be = tuple(Related("could also be here", other.location) for other in others)
+        return replace(first, location=location, related=(*first.related, *could_be))
+
+
+def _sites(detected: Detected, whole: Finding, locator: Locator, confirmer: _Confirmer) -> list[_Site]:
+    """A candidate parted by statement.
+
+    Occurrences of one candidate are executions of one function, so several statements of that function are several
+    findings. Where they lie in several functions the pattern concerns the program as a whole: it stays one finding,
+    at the first place that its source confirms.
+    """
+    pattern, candidate = detected.pattern, detected.candidate
+    fixer = fixers().get(pattern.slug)
+    site = _Site(pattern, candidate, whole, is_whole=True, fixer=fixer)
+    parts = _by_statement(candidate, locator)
+    placed = [(where, part) for where, part in parts if where is not None]
+    if not placed:
+        return [replace(site, confirmation=confirmer.search(fixer, whole))]
+    if len({(where.location.path, where.location.qualname) for where, _ in placed}) > 1:
+        for where, _ in placed:
+            if confirmation := confirmer.confirm(fixer, whole, where):
+                return [replace(site, place=where, confirmation=confirmation)]
+        return [replace(site, place=placed[0][0])]
+    if len(parts) == 1:
+        where = placed[0][0]
+        return [replace(site, place=where, confirmation=confirmer.confirm(fixer, whole, where))]
+    return [
+        replace(
+            site,
+            candidate=_part(candidate, part),
+            is_whole=False,
+            place=where,
+            confirmation=confirmer.confirm(fixer, whole, where) if where else None,
+        )
+        for where, part in parts
+    ]
+
+
+def _by_statement(candidate: Candidate, locator: Locator) -> list[tuple[Place | None, list[Occurrence]]]:
+    """Occurrences by statement, the statement with most of them first."""
+    groups: dict[tuple[str, int] | None, tuple[Place | None, list[Occurrence]]] = {}
+    if candidate.informational:
+        return []
+    for occurrence in candidate.occurrences:
+        where = locator.locate(occurrence.anchor)
+        key = None if where is None else (where.location.path, where.location.line)
+        groups.setdefault(key, (where, []))[1].append(occurrence)
+    return sorted(groups.values(), key=lambda group: -len(group[1]))
+
+
+def _part(candidate: Candidate, occurrences: list[Occurrence]) -> Candidate:
+    cost = candidate.cost_us_per_step
+    share = len(occurrences) / len(candidate.occurrences)
+    return replace(candidate, occurrences=tuple(occurrences), cost_us_per_step=None if cost is None else cost * share)
+
+
+def _finding(site: _Site, pricer: _Pricer) -> Finding:
+    """The site as it is shown."""
+    confirmation = site.confirmation
+    candidate = site.candidate
+    if confirmation is not None and confirmation.message and confirmation.fixes:
+        candidate = replace(candidate, what=confirmation.message)
+    is_priced = site.is_whole and candidate is site.candidate
+    finding = site.whole if is_priced else pricer.price(site.pattern, candidate)
+    if confirmation is None and site.fixer is not None and site.fixer.required:
+        finding = replace(finding, severity=Severity.HINT)
+    evidence = finding.evidence
+    if confirmation is not None and confirmation.message and not confirmation.fixes:
+        evidence = (*evidence, Evidence("no-fix", "why no fix is offered", confirmation.message, ""))
+    fixes = tuple(_titled(fix, finding) for fix in confirmation.fixes) if confirmation is not None else ()
+    return replace(finding, evidence=evidence, location=site.location, related=_related(site), fixes=fixes)
+
+
+def _related(site: _Site) -> tuple[Related, ...]:
+    related = list(site.confirmation.related) if site.confirmation is not None else []
+    if site.place is not None:
+        if site.place.note:
+            related.insert(0, Related(site.place.note, site.place.location))
+        if site.confirmation is not None and site.confirmation.location.line != site.place.location.line:
+            related.append(Related(f"the time is spent in {site.place.location.qualname}", site.place.location))
+        callers = site.place.callers[:_MOST_CALLERS]
+        related += [Related(f"{CALLED_FROM} {caller.qualname}", caller) for caller in callers]
+    return tuple(related)
+
+
+def _titled(fix: Fix, finding: Finding) -> Fix:
+    """A fix whose title says the saving and, for an unsafe one, that results want checking."""
+    title = fix.title
+    if finding.saving_us_per_step > 0 and "per step" not in title:
+        title += f" (about {format_ms(finding.saving_us_per_step, 0.0)} ms per step)"
+    if fix.safety is Safety.UNSAFE and "check results" not in title:
+        title += " (check results)"
+    return replace(fix, title=title)
+
+
+def _is_silenced(site: _Site, workspace: Workspace) -> bool:
+    """Whether a comment where the finding is shown, or where its time is spent, names it."""
+    places = {location for location in (site.location, site.place and site.place.location) if location}
+    return any(
+        (file := workspace.file(location.path)) is not None
+        and is_suppressed(file, location, site.pattern.code, site.pattern.slug)
+        for location in places
+    )
+
+
+def _sorted(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    return tuple(sorted(findings, key=lambda f: (-f.saving_us_per_step, f.code, f.location.line if f.location else 0)))

@@ -9,6 +9,6 @@ from ..app import serve as run
 
 @click.command()
 @click.option("--stdio", is_flag=True, expose_value=False, help="What it does anyway; some editors say so.")
-def serve() -> None:
+def serve() -> int:
     """Start the language server on stdin and stdout, for an editor to talk to."""
-    run()
+    return run()

@@ -1,1 +1,1 @@
-"""One module per LSP feature."""
+"""One file per LSP feature. Each has `register(server)`."""

@@ -1,0 +1,288 @@
+"""From traces that appear to diagnostics that are shown: queues the work and asks the workers."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+from lsprotocol import types as lsp
+
+from ..analyzer.figures import format_ms
+from ..analyzer.findings import Severity
+from ..analyzer.trace.settle import is_complete
+from .client import Client, Document
+from .folders import Folder, Folders
+from .messages import Analyze, Analyzed, Failed, Progress
+from .process import WorkerProcess
+from .publish import Publisher
+from .settings import Settings
+from .watcher import Listener, TraceFolders, Watcher
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A trace to be analysed."""
+
+    folder: Folder
+    trace: Path
+    recorded_ns: int
+
+
+class Engine:
+    """The server's work, in the event loop's thread."""
+
+    def __init__(self, client: Client, analysis: WorkerProcess, sources: WorkerProcess) -> None:
+        self.folders = Folders()
+        self.analysis = analysis
+        self.sources = sources
+        self._client = client
+        self._waiting: dict[tuple[str, Path], Waiting] = {}
+        self._loop = asyncio.get_running_loop()
+        self._worker: asyncio.Task[None] | None = None
+        self._job: asyncio.Task[bool] | None = None
+        self.on_source: Callable[[Folder, str], None] = lambda folder, path: None
+        """Told when a Python file that no editor has open changed on disk."""
+
+    # Folders and settings
+
+    def open_folder(self, uri: str, settings: Settings) -> Folder | None:
+        """Begin to watch a folder."""
+        folder = self.folders.add(uri)
+        if folder is not None:
+            folder.settings = settings
+            self._watch(folder)
+        return folder
+
+    def close_folder(self, uri: str) -> None:
+        """End watching a folder and clear what is shown of it."""
+        folder = self.folders.remove(uri)
+        if folder is not None:
+            self._unwatch(folder)
+            folder.state.clear()
+            self.publish(folder)
+
+    def configure(self, folder: Folder, settings: Settings) -> None:
+        """Apply changed settings: only what depends on them is done again."""
+        old, folder.settings = folder.settings, settings
+        if old == settings:
+            return
+        log.info("settings of %s changed", folder.root)
+        if _watched(old) != _watched(settings):
+            folder.state.clear()
+            self._watch(folder)
+        elif old.min_saving != settings.min_saving:
+            for trace, recording in folder.state.recordings.items():
+                self.enqueue(folder, Path(trace), recording.recorded_ns)
+        self.publish(folder)
+        self._client.refresh_lenses()
+
+    def _watch(self, folder: Folder) -> None:
+        self._unwatch(folder)
+        if not folder.settings.enable:
+            return
+
+        def later(act: Callable[..., None]) -> Callable[..., None]:
+            return lambda *arguments: self._post(act, folder, watcher, *arguments)
+
+        listener = Listener(
+            on_existing=later(self._on_existing),
+            on_trace=later(self._on_trace),
+            on_trace_deleted=later(self._on_trace_deleted),
+            on_source=later(self._on_source),
+        )
+        watcher = Watcher(TraceFolders(folder.root, folder.settings.trace_folders), listener, is_complete)
+        folder.watcher = watcher
+        watcher.start()
+        log.info("watching %s for traces in %s", folder.root, ", ".join(folder.settings.trace_folders))
+
+    def _unwatch(self, folder: Folder) -> None:
+        if folder.watcher is not None:
+            folder.watcher.stop()
+            folder.watcher = None
+
+    def _post(self, act: Callable[..., None], folder: Folder, watcher: Watcher, *arguments: object) -> None:
+        """From a watcher's thread: do something in the event loop's, unless the watcher has been stopped since."""
+
+        def run() -> None:
+            if folder.watcher is watcher:
+                act(folder, *arguments)
+
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(run)
+
+    # What watchers report
+
+    def _on_existing(self, folder: Folder, traces: Sequence[tuple[Path, int]]) -> None:
+        recent = traces[: folder.settings.recent_traces]
+        if len(traces) > len(recent):
+            log.info("%d traces in %s; the newest %d are analysed", len(traces), folder.root, len(recent))
+        for trace, recorded_ns in recent:
+            self.enqueue(folder, trace, recorded_ns)
+
+    def _on_trace(self, folder: Folder, trace: Path, recorded_ns: int) -> None:
+        self.enqueue(folder, trace, recorded_ns)
+
+    def _on_trace_deleted(self, folder: Folder, trace: Path) -> None:
+        self._waiting.pop((folder.uri, trace), None)
+        folder.state.drop(str(trace))
+        log.info("%s was deleted", trace)
+        self.publish(folder)
+
+    def _on_source(self, folder: Folder, file: Path) -> None:
+        path = folder.relative(file)
+        if path is not None and path in folder.state.paths() and self.document(folder, path) is None:
+            self.on_source(folder, path)
+
+    # Analysing
+
+    def enqueue(self, folder: Folder, trace: Path, recorded_ns: int) -> None:
+        """Analyse a trace when the worker is free, the newest of those that wait first."""
+        self._waiting[(folder.uri, trace)] = Waiting(folder, trace, recorded_ns)
+        if self._worker is None or self._worker.done():
+            self._worker = asyncio.create_task(self._work())
+
+    async def look_again(self, folder: Folder) -> None:
+        """Analyse the newest traces of a folder, also those that were before."""
+        traces = TraceFolders(folder.root, folder.settings.trace_folders)
+        found = await asyncio.to_thread(traces.existing)
+        self._on_existing(folder, [(path, stamp.modified_ns) for path, stamp in found])
+
+    async def idle(self) -> None:
+        """Wait until no trace waits."""
+        while self._worker is not None and not self._worker.done():
+            await asyncio.wait([self._worker])
+
+    def cancel(self) -> None:
+        """Give up the analysis that is running. What waits behind it is done."""
+        if self._job is not None:
+            self._job.cancel()
+
+    async def _work(self) -> None:
+        while self._waiting:
+            key = max(self._waiting, key=lambda key: self._waiting[key].recorded_ns)
+            waiting = self._waiting.pop(key)
+            self._job = asyncio.create_task(self._analyze(waiting))
+            await asyncio.wait([self._job])
+            if self._job.cancelled():
+                log.info("analysis of %s was cancelled", waiting.trace)
+            elif (error := self._job.exception()) is not None:
+                log.error("analysis of %s failed", waiting.trace, exc_info=error)
+        self._job = None
+
+    async def _analyze(self, waiting: Waiting) -> bool:
+        """Analyse one trace and show what it says. False if that was not possible."""
+        folder, trace = waiting.folder, waiting.trace
+        report_path = str(report_file(folder.root, trace))
+
+        def job(job_id: int) -> Analyze:
+            return Analyze(
+                job_id, str(trace), str(folder.real_root), self.overlay(folder), folder.settings.min_saving, report_path
+            )
+
+        async with self._client.show_progress(f"Analysing {trace.name}", self.cancel) as show:
+
+            def on_progress(progress: Progress) -> None:
+                show(progress.fraction, progress.stage)
+
+            answer = await self.analysis.call(job, on_progress)
+        if isinstance(answer, Failed):
+            log.log(logging.ERROR if answer.details else logging.WARNING, "%s: %s", trace, answer.message)
+            log.debug("%s", answer.details)
+        if not isinstance(answer, Analyzed) or folder not in self.folders:
+            return False
+        self._take(waiting, answer)
+        await self.sources.start()
+        return True
+
+    def _take(self, waiting: Waiting, answer: Analyzed) -> None:
+        folder, trace, report = waiting.folder, waiting.trace, answer.report
+
+        def text_of(path: str) -> str | None:
+            document = self.document(folder, path)
+            return answer.sources.get(path) if document is None else document.source
+
+        folder.state.take(answer, str(trace), waiting.recorded_ns, text_of)
+        self.publish(folder)
+        self._client.refresh_lenses()
+        shown = sum(finding.severity is not Severity.HINT for finding in report.findings)
+        summary = report.trace
+        log.info(
+            "%s: %d finding%s, step %s ms over %d steps, analysed in %.1f s",
+            trace, shown, "" if shown == 1 else "s", format_ms(summary.step_us), summary.steps, answer.seconds,
+        )  # fmt: skip
+        for problem in (*summary.problems, *(f"missing from the recording: {m}" for m in summary.missing)):
+            log.info("%s: %s", trace, problem)
+
+    # Showing
+
+    def publish(self, folder: Folder, only: str | None = None) -> None:
+        """Show a folder's findings, or only those of the file at the path `only`."""
+        publisher = self.publisher(folder)
+        open_paths = {
+            path: document for document in self._client.documents() if (path := self._path(folder, document.uri))
+        }
+        settings = folder.settings
+        wanted: dict[str, tuple[str | None, int | None, list[lsp.Diagnostic]]] = {}
+        for path in folder.state.paths() if only is None else {only} & folder.state.paths():
+            if settings.enable and (settings.diagnostic_mode == "workspace" or path in open_paths):
+                version = open_paths[path].version if path in open_paths else None
+                wanted[folder.uri_of(path)] = (path, version, publisher.diagnostics(path, settings))
+        if only is None and settings.enable and settings.diagnostic_mode == "workspace":
+            for uri, diagnostics in publisher.unplaced(settings).items():
+                wanted[uri] = (None, None, diagnostics)
+        for uri, path in list(folder.published.items()):
+            if uri not in wanted and (only is None or path == only):
+                del folder.published[uri]
+                self._client.publish(uri, None, [])
+        for uri, (path, version, diagnostics) in wanted.items():
+            if diagnostics or uri in folder.published:
+                folder.published[uri] = path
+                self._client.publish(uri, version, diagnostics)
+
+    def publisher(self, folder: Folder) -> Publisher:
+        """What turns the folder's findings into diagnostics, as they are now."""
+        return Publisher(
+            folder.state,
+            self._client.encoding,
+            folder.uri_of,
+            lambda trace: Path(trace).as_uri(),
+            self._client.has_related,
+        )
+
+    # Documents
+
+    def document(self, folder: Folder, path: str) -> Document | None:
+        """The open document of a file; None if it is not open."""
+        return next((d for d in self._client.documents() if self._path(folder, d.uri) == path), None)
+
+    def overlay(self, folder: Folder) -> dict[str, str]:
+        """The texts of the open documents in a folder, by path."""
+        return {path: d.source for d in self._client.documents() if (path := self._path(folder, d.uri))}
+
+    def _path(self, folder: Folder, uri: str) -> str | None:
+        found = self.folders.locate(uri)
+        return found[1] if found is not None and found[0] is folder else None
+
+    async def close(self) -> None:
+        """End everything: watchers, jobs and worker processes."""
+        self._waiting.clear()
+        for folder in self.folders:
+            self._unwatch(folder)
+        await asyncio.gather(self.analysis.close(), self.sources.close())
+
+
+def _watched(settings: Settings) -> tuple[object, ...]:
+    return settings.enable, settings.trace_folders, settings.recent_traces
+
+
+def report_file(root: Path, trace: Path) -> Path:
+    """Where the JSON report of a trace is written: in the user's cache, which may be deleted at any time."""
+    name = hashlib.blake2b(f"{root}\0{trace}".encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
+    return platformdirs.user_cache_path("torchtraceap") / "reports" / f"{trace.name.partition('.')[0]}-{name}.json"

@@ -1,0 +1,52 @@
+"""Documents: findings move with every edit, and are checked again when a file is saved."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lsprotocol import types as lsp
+
+from ..protocol import SourceDocument
+
+if TYPE_CHECKING:
+    from ..app import Server
+
+
+def register(server: Server) -> None:
+    """Follow the client's documents. Handlers are synchronous: asynchronous ones could end out of order."""
+
+    @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
+    def did_open(params: lsp.DidOpenTextDocumentParams) -> None:
+        item = params.text_document
+        found = server.engine.folders.locate(item.uri)
+        if found is None:
+            return
+        folder, path = found
+        folder.uris[path] = item.uri
+        folder.state.sync(path, item.text)
+        server.engine.publish(folder, path)
+
+    @server.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)
+    def did_change(params: lsp.DidChangeTextDocumentParams) -> None:
+        uri = params.text_document.uri
+        document = server.workspace.get_text_document(uri)
+        found = server.engine.folders.locate(uri)
+        if not isinstance(document, SourceDocument):
+            return
+        edits = document.take_edits()
+        if found is not None and found[0].state.edit(found[1], edits, document.source):
+            server.engine.publish(*found)
+
+    @server.feature(lsp.TEXT_DOCUMENT_DID_SAVE)
+    def did_save(params: lsp.DidSaveTextDocumentParams) -> None:
+        found = server.engine.folders.locate(params.text_document.uri)
+        if found is not None:
+            server.repairs.recheck(*found)
+
+    @server.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)
+    def did_close(params: lsp.DidCloseTextDocumentParams) -> None:
+        found = server.engine.folders.locate(params.text_document.uri)
+        if found is not None:
+            # What was not saved is gone: the file on disk is the text again.
+            server.repairs.file_changed(*found)
+            server.engine.publish(*found)

@@ -1,0 +1,83 @@
+"""The worker's jobs: the analyzer and the codemap, as the command line runs them.
+
+Started as `python -m torchtraceap.server.jobs analysis|source`; the word says which imports are wanted at once.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+from ..analyzer.findings import Finding, Report
+from .messages import Analyze, Analyzed, Recheck, Rechecked
+from .worker import JobError, OnProgress, run
+
+
+class Pipeline:
+    """The real analysis. Imports happen where they are used: the source worker needs no numpy."""
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+
+    def warm_up(self) -> None:
+        """Import what the first job will need."""
+        from ..codemap import recheck  # noqa: F401
+
+        if self._kind == "analysis":
+            from ..analyzer import analysis  # noqa: F401
+            from ..codemap import place  # noqa: F401
+
+    def analyze(self, job: Analyze, on_progress: OnProgress) -> Analyzed:
+        """Read, analyse and place one trace; write its JSON report."""
+        from ..analyzer.analysis import Options, analyze
+        from ..analyzer.report.json import to_json
+        from ..analyzer.trace.problems import TraceError
+        from ..analyzer.trace.read import read_trace
+        from ..codemap.place import place
+        from ..codemap.project import open_workspace
+
+        started_s = time.perf_counter()
+        options = Options(min_saving_pct=job.min_saving_pct)
+        try:
+            trace = read_trace(Path(job.trace), on_progress=lambda fraction: on_progress(0.5 * fraction, "reading"))
+        except (TraceError, OSError) as error:
+            raise JobError(str(error)) from error
+        on_progress(0.5, "analysing")
+        analysis = analyze(trace, options)
+        on_progress(0.8, "placing")
+        workspace = open_workspace(Path(job.root), job.overlay)
+        report = place(analysis, workspace, options)
+        _write(Path(job.report_path), to_json(report))
+        texts = {path: file.text for path in _paths(report) if (file := workspace.file(path)) is not None}
+        return Analyzed(job.id, report, texts, time.perf_counter() - started_s)
+
+    def recheck(self, job: Recheck) -> Rechecked:
+        """Look at the source again."""
+        from ..codemap.project import open_workspace
+        from ..codemap.recheck import recheck
+
+        workspace = open_workspace(Path(job.root), job.overlay)
+        return Rechecked(job.id, tuple(recheck(finding, workspace, device) for finding, device in job.findings))
+
+
+def _paths(report: Report) -> set[str]:
+    """The files that a report speaks of."""
+    return {spot.path for spot in report.hotspots}.union(*(_places(finding) for finding in report.findings))
+
+
+def _places(finding: Finding) -> set[str]:
+    related = {other.location.path for other in finding.related}
+    return related if finding.location is None else related | {finding.location.path}
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        print(f"the report cannot be written: {error}", file=sys.stderr)  # noqa: T201  the log of a worker
+
+
+if __name__ == "__main__":
+    run(Pipeline(sys.argv[1]))

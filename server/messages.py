@@ -1,0 +1,95 @@
+"""What the server and its worker processes say to each other: length-prefixed MessagePack over pipes."""
+
+from __future__ import annotations
+
+from typing import BinaryIO
+
+import msgspec
+
+from ..analyzer.findings import Finding, Report
+from ..codemap.fixes.base import Confirmation, DeviceFacts
+
+LENGTH_BYTES = 4
+
+
+class Analyze(msgspec.Struct, tag=True, frozen=True):
+    """Analyse one trace and place its findings in the workspace at `root`."""
+
+    id: int
+    trace: str
+    root: str
+    overlay: dict[str, str]
+    """Unsaved texts by path relative to `root`, with "/"."""
+    min_saving_pct: float
+    report_path: str
+    """Where the JSON report goes."""
+
+
+class Recheck(msgspec.Struct, tag=True, frozen=True):
+    """Look again whether findings are in the source."""
+
+    id: int
+    root: str
+    overlay: dict[str, str]
+    findings: tuple[tuple[Finding, DeviceFacts], ...]
+
+
+class Progress(msgspec.Struct, tag=True, frozen=True):
+    """How far a request is: `fraction` of it from 0 to 1."""
+
+    id: int
+    fraction: float
+    stage: str
+
+
+class Analyzed(msgspec.Struct, tag=True, frozen=True):
+    """Answer to `Analyze`."""
+
+    id: int
+    report: Report
+    device: DeviceFacts
+    sources: dict[str, str]
+    """The text, by path, of each file that the report speaks of, as it was when it was placed."""
+    confirmed: frozenset[int]
+    """Positions in `report.findings` of those that the source was seen to hold; a recheck says nothing of others."""
+    seconds: float
+
+
+class Rechecked(msgspec.Struct, tag=True, frozen=True):
+    """Answer to `Recheck`, one item a finding: None where the source does not hold the fault."""
+
+    id: int
+    confirmations: tuple[Confirmation | None, ...]
+
+
+class Failed(msgspec.Struct, tag=True, frozen=True):
+    """Answer to a request that could not be done. `details` is a traceback; "" where the input is at fault."""
+
+    id: int
+    message: str
+    details: str = ""
+
+
+Request = Analyze | Recheck
+Answer = Analyzed | Rechecked | Failed
+Reply = Progress | Answer
+
+request_decoder = msgspec.msgpack.Decoder(Request)
+reply_decoder = msgspec.msgpack.Decoder(Reply)
+_encoder = msgspec.msgpack.Encoder()
+
+
+def frame(message: Request | Reply) -> bytes:
+    """A message as bytes, with its length in front."""
+    body = _encoder.encode(message)
+    return len(body).to_bytes(LENGTH_BYTES, "big") + body
+
+
+def read_frame(stream: BinaryIO) -> bytes | None:
+    """The next message's bytes; None at the end of the stream."""
+    head = stream.read(LENGTH_BYTES)
+    if len(head) < LENGTH_BYTES:
+        return None
+    size = int.from_bytes(head, "big")
+    body = stream.read(size)
+    return body if len(body) == size else None

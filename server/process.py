@@ -1,0 +1,111 @@
+"""The server's side of a worker process: started when needed, restarted when it dies, killed to cancel."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import logging
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from .messages import LENGTH_BYTES, Answer, Failed, Progress, Reply, Request, frame, reply_decoder
+
+ATTEMPTS = 2
+"""A job during which the process dies is tried once more: it may have been killed from outside."""
+STREAM_LIMIT_BYTES = 1 << 20
+
+log = logging.getLogger(__name__)
+
+
+class WorkerProcess:
+    """One worker process, one job at a time. To cancel a job, cancel the task that awaits `call`."""
+
+    def __init__(self, name: str, command: Sequence[str]) -> None:
+        self.name = name
+        self._command = tuple(command)
+        self._process: asyncio.subprocess.Process | None = None
+        self._stderr: asyncio.Task[None] | None = None
+        self._turn = asyncio.Lock()
+        self._ids = itertools.count(1)
+
+    @property
+    def pid(self) -> int | None:
+        """The process id; None while it does not run."""
+        return self._process.pid if self._process is not None and self._process.returncode is None else None
+
+    async def start(self) -> None:
+        """Start the process unless it runs, so that the first job need not wait for its imports."""
+        async with self._turn:
+            await self._running()
+
+    async def call(
+        self, job: Callable[[int], Request], on_progress: Callable[[Progress], None] | None = None
+    ) -> Answer:
+        """Do one job, given as a function from its id, and answer `Failed` if the process dies over it again."""
+        async with self._turn:
+            for attempt in range(ATTEMPTS):
+                process = await self._running()
+                try:
+                    return await self._converse(process, job(next(self._ids)), on_progress)
+                except (asyncio.IncompleteReadError, ConnectionError, msgspec.DecodeError) as error:
+                    self.kill()
+                    code = await process.wait()
+                    log.warning(
+                        "the %s worker died (exit code %s, %s), attempt %d", self.name, code, error, attempt + 1
+                    )
+                except asyncio.CancelledError:
+                    self.kill()
+                    raise
+        return Failed(0, f"the {self.name} worker process died {ATTEMPTS} times over this; it is left out")
+
+    def kill(self) -> None:
+        """End the process at once. The next job starts another."""
+        if self._process is not None and self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
+        self._process = None
+
+    async def close(self) -> None:
+        """End the process and wait for it."""
+        process = self._process
+        self.kill()
+        if process is not None:
+            await process.wait()
+
+    async def _running(self) -> asyncio.subprocess.Process:
+        if self._process is None or self._process.returncode is not None:
+            pipe = asyncio.subprocess.PIPE
+            self._process = await asyncio.create_subprocess_exec(
+                *self._command, stdin=pipe, stdout=pipe, stderr=pipe, limit=STREAM_LIMIT_BYTES
+            )
+            self._stderr = asyncio.create_task(self._log_stderr(self._process))
+            log.debug("%s worker started, process %d", self.name, self._process.pid)
+        return self._process
+
+    async def _converse(
+        self, process: asyncio.subprocess.Process, job: Request, on_progress: Callable[[Progress], None] | None
+    ) -> Answer:
+        assert process.stdin is not None
+        process.stdin.write(frame(job))
+        await process.stdin.drain()
+        while True:
+            reply = await _receive(process)
+            if reply.id != job.id:
+                continue
+            if not isinstance(reply, Progress):
+                return reply
+            if on_progress is not None:
+                on_progress(reply)
+
+    async def _log_stderr(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stderr is not None
+        while line := await process.stderr.readline():
+            log.warning("%s worker: %s", self.name, line.decode("utf-8", "replace").rstrip())
+
+
+async def _receive(process: asyncio.subprocess.Process) -> Reply:
+    assert process.stdout is not None
+    size = int.from_bytes(await process.stdout.readexactly(LENGTH_BYTES), "big")
+    return reply_decoder.decode(await process.stdout.readexactly(size))

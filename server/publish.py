@@ -1,0 +1,150 @@
+"""Findings as LSP diagnostics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from lsprotocol import types as lsp
+
+from ..analyzer.findings import Evidence, Finding, Location, Severity
+from ..codemap.ignores import is_ignored
+from .documents import lines_with_ends, to_units
+from .merge import Seen, recurring
+from .pages import page_uri
+from .places import trimmed
+from .settings import Settings
+from .state import FolderState
+
+SOURCE = "torchtraceap"
+SEVERITIES = {
+    Severity.WARNING: lsp.DiagnosticSeverity.Warning,
+    Severity.INFORMATION: lsp.DiagnosticSeverity.Information,
+    Severity.HINT: lsp.DiagnosticSeverity.Hint,
+}
+TOP = lsp.Range(lsp.Position(0, 0), lsp.Position(0, 0))
+
+
+class Publisher:
+    """Turns a folder's findings into diagnostics, in one client's units."""
+
+    def __init__(
+        self,
+        state: FolderState,
+        encoding: str,
+        uri_of: Callable[[str], str],
+        trace_uri: Callable[[str], str],
+        has_related: bool,
+    ) -> None:
+        self._state = state
+        self._encoding = encoding
+        self._uri_of = uri_of
+        self._trace_uri = trace_uri
+        self._has_related = has_related
+        self._lines: dict[str, tuple[str, ...]] = {}
+
+    def diagnostics(self, path: str, settings: Settings) -> list[lsp.Diagnostic]:
+        """The diagnostics of one file."""
+        return [self.diagnostic(seen) for seen in self.shown(path, settings)]
+
+    def shown(self, path: str, settings: Settings) -> list[Seen]:
+        """The findings of one file that are to be seen: wanted, not silenced by a comment, sure enough."""
+        lines = self.lines(path)
+        return [
+            seen
+            for seen in self._state.findings_in(path)
+            if is_wanted(seen.finding, settings) and not is_ignored(seen.finding, lines)
+        ]
+
+    def unplaced(self, settings: Settings) -> dict[str, list[lsp.Diagnostic]]:
+        """Diagnostics of findings without a place, on the URI of the trace that shows them."""
+        found: dict[str, list[lsp.Diagnostic]] = {}
+        for seen in self._state.unplaced():
+            if is_wanted(seen.finding, settings):
+                found.setdefault(self._trace_uri(seen.trace), []).append(self.diagnostic(seen))
+        return found
+
+    def lines(self, path: str) -> tuple[str, ...]:
+        """The lines, with ends, of the text that a file's places refer to."""
+        if path not in self._lines:
+            self._lines[path] = lines_with_ends(self._state.text(path) or "")
+        return self._lines[path]
+
+    def range_of(self, where: Location) -> lsp.Range:
+        """A place as the client counts."""
+        where = trimmed(where, self.lines(where.path))
+        return lsp.Range(
+            self.position(where.path, where.line, where.column),
+            self.position(where.path, where.end_line, where.end_column),
+        )
+
+    def position(self, path: str, line: int, column: int) -> lsp.Position:
+        """A line and column, from 1 and in code points, as the client counts."""
+        lines = self.lines(path)
+        if not 0 < line <= len(lines):
+            return lsp.Position(max(line - 1, 0), 0)
+        return lsp.Position(line - 1, to_units(lines[line - 1], column - 1, self._encoding))
+
+    def diagnostic(self, seen: Seen) -> lsp.Diagnostic:
+        """One finding as a diagnostic."""
+        finding = seen.finding
+        page = page_uri(finding.slug)
+        return lsp.Diagnostic(
+            range=TOP if finding.location is None else self.range_of(finding.location),
+            severity=SEVERITIES[finding.severity],
+            code=finding.slug,
+            code_description=lsp.CodeDescription(page) if page else None,
+            source=SOURCE,
+            message=recurring(finding.message, len(seen.traces), len(self._state.recordings)),
+            related_information=self._related(seen) if self._has_related else None,
+            data={
+                "id": seen.id,
+                "code": finding.code,
+                "slug": finding.slug,
+                "saving_us_per_step": finding.saving_us_per_step,
+                "saving_pct": finding.saving_pct,
+                "trace": seen.trace,
+            },
+        )
+
+    def _related(self, seen: Seen) -> list[lsp.DiagnosticRelatedInformation]:
+        """The call chain and other places, then the evidence, which is in the trace."""
+        places = [
+            lsp.DiagnosticRelatedInformation(
+                lsp.Location(self._uri_of(other.location.path), self.range_of(other.location)), other.message
+            )
+            for other in seen.finding.related
+        ]
+        trace = lsp.Location(self._trace_uri(seen.trace), TOP)
+        return places + [lsp.DiagnosticRelatedInformation(trace, evidence_line(item)) for item in seen.finding.evidence]
+
+
+def is_wanted(finding: Finding, settings: Settings) -> bool:
+    """Whether the settings let a finding be seen."""
+    return settings.shows(finding.code, finding.slug) and (settings.show_hints or finding.severity is not Severity.HINT)
+
+
+def overlapping(shown: Sequence[Seen], first_line: int, last_line: int) -> list[Seen]:
+    """Those findings with a line between the two (from 1, inclusive)."""
+    return [
+        seen
+        for seen in shown
+        if (where := seen.finding.location) and where.line <= last_line and where.end_line >= first_line
+    ]
+
+
+def evidence_line(item: Evidence) -> str:
+    """One figure in words."""
+    events = f" (trace events {', '.join(map(str, item.events[:5]))}{', …' if len(item.events) > 5 else ''})"
+    return f"{item.name}: {evidence_value(item)}{events if item.events else ''}"
+
+
+def evidence_value(item: Evidence) -> str:
+    """A figure with its unit, at most four significant figures."""
+    value = (
+        item.value
+        if isinstance(item.value, str)
+        else f"{item.value:.4g}"
+        if abs(item.value) < 10_000
+        else f"{item.value:,.0f}"
+    )
+    return f"{value} {item.unit}".strip()

@@ -1,0 +1,140 @@
+"""Looking again: whether an edited finding's fault is still in the source, and what its fix is in the present text."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from ..analyzer.figures import format_ms
+from ..analyzer.findings import Finding, Fix, Safety
+from ..codemap.edits import compatible
+from ..codemap.fixes.base import Confirmation
+from ..codemap.project import decode
+from .documents import differences
+from .engine import Engine
+from .folders import Folder
+from .merge import Seen
+from .messages import Failed, Recheck, Rechecked
+from .places import speaks_of
+
+log = logging.getLogger(__name__)
+
+
+class Stale(Exception):
+    """A fix no longer applies to the text; the message says why."""
+
+
+class Repairs:
+    """Rechecks findings by the source worker."""
+
+    def __init__(self, engine: Engine, changed: Callable[[Folder], None]) -> None:
+        self._engine = engine
+        self._changed = changed
+        self._tasks: dict[tuple[str, str], asyncio.Task[None]] = {}
+        self._again: set[tuple[str, str]] = set()
+
+    def recheck(self, folder: Folder, path: str) -> None:
+        """Look again at what a file that was saved has to do with. A save meanwhile makes it look once more."""
+        key = (folder.uri, path)
+        running = self._tasks.get(key)
+        if running is not None and not running.done():
+            self._again.add(key)
+            return
+        self._tasks[key] = asyncio.create_task(self._recheck(folder, path))
+
+    def file_changed(self, folder: Folder, path: str) -> None:
+        """A file that no editor has open was written or deleted."""
+        file = folder.root / path
+        text = _read(file)
+        if text is None:
+            folder.state.forget_file(path)
+            log.info("%s is gone, and its findings with it", file)
+            self._changed(folder)
+        elif folder.state.sync(path, text):
+            self._changed(folder)
+            self.recheck(folder, path)
+
+    async def current_fix(self, folder: Folder, seen_id: int, fix_id: str) -> Fix:
+        """A finding's fix in the text as it is now."""
+        seen = next((one for one in folder.state.seen if one.id == seen_id), None)
+        if seen is None:
+            raise Stale("the finding is gone")
+        (confirmation,) = await self._ask(folder, [seen])
+        fix = next((fix for fix in confirmation.fixes if fix.id == fix_id), None) if confirmation else None
+        if fix is None:
+            raise Stale("the source no longer holds what this fix changes")
+        return fix
+
+    async def safe_fixes(self, folder: Folder, shown: Sequence[Seen]) -> tuple[Fix, ...]:
+        """The safe fixes of these findings in the text as it is now, as many as can be made together."""
+        fixes: list[Fix] = []
+        for confirmation in await self._ask(folder, shown):
+            safe = [fix for fix in confirmation.fixes if fix.safety is Safety.SAFE] if confirmation else []
+            fixes += safe[:1]
+        paths = {edit.path for fix in fixes for edit in fix.edits}
+        texts = {path: text for path in paths if (text := self._text(folder, path)) is not None}
+        return compatible(fixes, texts)[0]
+
+    async def _recheck(self, folder: Folder, path: str) -> None:
+        key = (folder.uri, path)
+        while True:
+            self._again.discard(key)
+            concerned = [seen for seen in folder.state.seen if speaks_of(seen.finding, path)]
+            # What was edited first, and shown at once; a fix elsewhere in the file may have cured the others.
+            edited = [seen for seen in concerned if seen.is_edited]
+            rest = [seen for seen in concerned if seen.is_confirmed and not seen.is_edited]
+            for batch in (edited, rest):
+                if batch:
+                    await self._settle(folder, batch)
+            if key not in self._again:
+                return
+
+    async def _settle(self, folder: Folder, batch: Sequence[Seen]) -> None:
+        texts = {path: folder.state.text(path) or "" for path in folder.state.paths()}
+        try:
+            confirmations = await self._ask(folder, batch)
+        except Stale as error:
+            log.warning("findings could not be checked again: %s", error)
+            return
+        for seen, confirmation in zip(batch, confirmations, strict=True):
+            if confirmation is not None:
+                path = confirmation.location.path
+                meanwhile = differences(texts.get(path, ""), folder.state.text(path) or "") if path in texts else ()
+                folder.state.confirm(seen.id, confirmation, meanwhile)
+            elif seen.is_confirmed or _is_deleted(seen.finding):
+                repaired = folder.state.repair(seen.id)
+                if repaired is not None:
+                    log.info(
+                        "%s in %s of %s: fixed, not yet measured (about %s ms per step expected)",
+                        repaired.slug, repaired.qualname, repaired.path, format_ms(repaired.saving_us_per_step),
+                    )  # fmt: skip
+        self._changed(folder)
+
+    async def _ask(self, folder: Folder, batch: Sequence[Seen]) -> tuple[Confirmation | None, ...]:
+        if not batch:
+            return ()
+        overlay = self._engine.overlay(folder)
+        asked = tuple((seen.finding, folder.state.device(seen.trace)) for seen in batch)
+        answer = await self._engine.sources.call(lambda job_id: Recheck(job_id, str(folder.real_root), overlay, asked))
+        if isinstance(answer, Failed):
+            raise Stale(answer.message)
+        assert isinstance(answer, Rechecked)
+        return answer.confirmations
+
+    def _text(self, folder: Folder, path: str) -> str | None:
+        document = self._engine.document(folder, path)
+        return _read(folder.root / path) if document is None else document.source
+
+
+def _read(file: Path) -> str | None:
+    try:
+        return decode(file.read_bytes())[0]
+    except OSError:
+        return None
+
+
+def _is_deleted(finding: Finding) -> bool:
+    where = finding.location
+    return where is not None and (where.line, where.column) == (where.end_line, where.end_column)

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import pytest_lsp
+from pytest_lsp import ClientServerConfig
+
+from .clients import FABRICATED, Client, make_client
+
+SOURCE = """\
+import torch
+
+
+def forward(x):
+    y = slow-thing(x)
+    return y
+
+
+class Net:
+    def forward(self, x):
+        return other-thing(x)
+"""
+"""Not Python, on purpose in no test but those that want it to be."""
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+
+
+@pytest_lsp.fixture(config=ClientServerConfig(server_command=FABRICATED, client_factory=make_client))
+async def client(lsp_client: Client):
+    yield lsp_client
+    if lsp_client.capabilities is not None:
+        await lsp_client.shutdown_session()
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    root = tmp_path / "project"
+    root.mkdir()
+    return root

@@ -6,7 +6,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from .patterns.base import Candidate, Pattern
+from .patterns.registry import selected_patterns
+from .timeline.build import build_timeline
 from .timeline.model import Timeline
+from .trace.model import Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,3 +35,21 @@ class Options:
     min_saving_pct: float = 1.0
     select: Collection[str] = ()
     ignore: Collection[str] = ()
+
+
+DEFAULTS = Options()
+
+
+def analyze(trace: Trace, options: Options = DEFAULTS) -> Analysis:
+    """Work out what the trace means and run the selected rules over it."""
+    timeline = build_timeline(trace)
+    return Analysis(timeline, detect(timeline, options))
+
+
+def detect(timeline: Timeline, options: Options = DEFAULTS) -> tuple[Detected, ...]:
+    """What the selected rules find, in order of code; nothing is priced yet."""
+    return tuple(
+        Detected(pattern, candidate)
+        for pattern in selected_patterns(options.select, options.ignore)
+        for candidate in pattern.find(timeline)
+    )

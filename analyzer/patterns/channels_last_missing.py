@@ -1,0 +1,134 @@
+"""channels-last-missing: a convolutional net runs in NCHW on hardware whose convolution kernels want NHWC.
+
+Why it is slow: tensor-core convolutions work in NHWC. Around NCHW tensors the library transposes every input and
+output; on the CPU, oneDNN's, the pooling's and the upsampling's NHWC kernels are faster.
+Trace: on a device, the library's own `nchwToNhwc` / `nhwcToNchw` / `batched_transpose` kernels; on the CPU, recorded
+strides that say NCHW at the convolutions.
+Edit: on a device the transposes go (the kernels between them stay as recorded); on the CPU each operator is scaled by
+the factors of `timeline.layout`.
+Gate: on the CPU, nets whose strides were not recorded, or are channels_last already; nets that would get slower
+(grouped convolutions, group norm). On a device, where grouped convolutions own a good part of the convolution time: old
+cuDNN versions run them far slower in channels_last, so the finding is only a hint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..findings import Evidence
+from ..timeline.edit import Edit, Scale
+from ..timeline.layout import (
+    ConvKind,
+    conv_kind,
+    convolutions,
+    is_channels_last,
+    nchw_convolutions,
+    nchw_scales,
+)
+from ..timeline.model import KernelClass, Timeline
+from ..timeline.roots import by_model_call
+from ..timeline.select import count_per_step, device_rows, events_of, in_typical_step, launched_by, us_per_step
+from ..timeline.sites import group_by_site
+from ..trace.model import IntArray
+from .base import Candidate, FixKind, Occurrence, Pattern
+
+_GROUPED_SHARE = 0.25
+"""Share of grouped convolutions in convolution time from which advice on a device needs the library's version."""
+_UNSURE = 0.45
+
+
+def find(timeline: Timeline) -> Iterator[Candidate]:
+    """One candidate per model that would gain."""
+    yield from _on_cpu(timeline) if timeline.is_cpu_only else _on_device(timeline)
+
+
+def _on_device(timeline: Timeline) -> Iterator[Candidate]:
+    device = device_rows(timeline)
+    layout = device[timeline.kernel_class[device] == KernelClass.LAYOUT]
+    if not len(layout):
+        return
+    occurrences = [
+        Occurrence(anchor, Edit(scales=(Scale(rows, 0.0),)), rows) for anchor, rows in by_model_call(timeline, layout)
+    ]
+    grouped = _grouped_share(timeline)
+    kernels = Evidence(
+        "layout",
+        "transposes made by the library per step",
+        count_per_step(timeline, layout),
+        "",
+        events_of(timeline, in_typical_step(timeline, layout)),
+    )
+    share = Evidence("grouped", "grouped convolutions in convolution time", round(100 * grouped), "%")
+    for group in _by_site(timeline, occurrences):
+        yield Candidate(
+            what="convolutions run on NCHW tensors and are transposed around each call",
+            remedy="channels_last",
+            occurrences=group,
+            evidence=(kernels, share),
+            probability=_UNSURE if grouped > _GROUPED_SHARE else 0.9,
+        )
+
+
+def _grouped_share(timeline: Timeline) -> float:
+    convs = convolutions(timeline)
+    if not len(convs):
+        return 0.0
+    is_grouped = np.array([conv_kind(timeline, r) in (ConvKind.DEPTHWISE, ConvKind.GROUPED) for r in convs.tolist()])
+    time = np.array([timeline.trace.dur_ns[rows].sum() for rows in launched_by(timeline, convs)])
+    return float(time[is_grouped].sum() / time.sum()) if time.sum() else 0.0
+
+
+def _on_cpu(timeline: Timeline) -> Iterator[Candidate]:
+    trace = timeline.trace
+    convs = nchw_convolutions(timeline)
+    in_nchw = sum(is_channels_last(trace.inputs_of(row)) is False for row in convs.tolist())
+    if 2 * in_nchw <= len(convolutions(timeline)):
+        return
+    scales = nchw_scales(timeline)
+    rows = np.unique(np.concatenate([scale.rows for scale in scales])) if scales else convs[:0]
+    if not len(rows):
+        return
+    occurrences = [
+        Occurrence(anchor, Edit(scales=_within(scales, mine)), mine) for anchor, mine in by_model_call(timeline, rows)
+    ]
+    for group in _by_site(timeline, occurrences):
+        yield Candidate(
+            what="convolutions, pooling and norms run on NCHW tensors",
+            remedy="channels_last",
+            occurrences=group,
+            evidence=(
+                Evidence(
+                    "convolutions",
+                    "convolutions on NCHW tensors per step",
+                    count_per_step(timeline, convs),
+                    "",
+                    events_of(timeline, in_typical_step(timeline, convs)),
+                ),
+                Evidence("time", "their forward time per step", round(us_per_step(timeline, convs) / 1000, 3), "ms"),
+            ),
+            probability=0.8,
+        )
+
+
+def _within(scales: tuple[Scale, ...], rows: IntArray) -> tuple[Scale, ...]:
+    cut = (Scale(scale.rows[np.isin(scale.rows, rows)], scale.factor) for scale in scales)
+    return tuple(scale for scale in cut if len(scale.rows))
+
+
+def _by_site(timeline: Timeline, occurrences: list[Occurrence]) -> list[tuple[Occurrence, ...]]:
+    by_anchor = {occurrence.anchor: occurrence for occurrence in occurrences}
+    anchors = np.array(sorted(by_anchor), dtype=np.int64)
+    return [tuple(by_anchor[row] for row in group.tolist()) for group in group_by_site(timeline, anchors)]
+
+
+PATTERN = Pattern(
+    code="TAP501",
+    slug="channels-last-missing",
+    title="Convolutions in NCHW",
+    fix=FixKind.SAFE,
+    find=find,
+    needs=("shapes",),
+    group="inefficient_conv",
+)

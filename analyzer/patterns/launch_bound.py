@@ -1,0 +1,108 @@
+"""launch-bound: the device waits between short kernels because the host cannot launch them fast enough.
+
+Why it is slow: in eager mode every operator costs the host ten to fifty microseconds of Python, dispatch and launch;
+kernels that are shorter leave the device idle.
+Trace: many kernels per step, launched one by one, with short idle gaps before most of them, for which the host is to
+blame (the queue was empty).
+Edit: the host's part of the model's forward and backward shrinks to what a replayed CUDA graph costs
+(`torch.compile(mode="reduce-overhead")`); the kernels stay as recorded, so a saturated device gains nothing.
+Gate: steps that the device fills; long gaps (loading, decoding, cold start: not launches); work that graphs already
+launch; CPU-only and device-only recordings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..findings import Evidence
+from ..timeline.edit import Edit, Scale
+from ..timeline.model import IdleCause, Phase, Timeline
+from ..timeline.roots import by_model_call, model_calls
+from ..timeline.select import count_per_step, device_rows, events_of, from_graph, in_typical_step, outermost, steady
+from ..timeline.sites import group_by_site
+from ..trace.model import NONE, Category, IntArray
+from .base import Candidate, FixKind, Occurrence, Pattern
+
+_LONGEST_LAUNCH_GAP_NS = 500_000
+_MIN_KERNELS = 30
+_MIN_IDLE_SHARE = 0.1
+_GRAPH_HOST_FACTOR = 0.15
+"""Host time that is left: guards, copies of the inputs, one graph launch."""
+
+
+def find(timeline: Timeline) -> Iterator[Candidate]:
+    """One candidate per model call site, if the step waits for launches."""
+    if timeline.is_cpu_only or not len(timeline.steps.steady):
+        return
+    device = device_rows(timeline)
+    kernels = device[timeline.trace.cat[device] == Category.KERNEL]
+    kernels = kernels[(timeline.launches.op[kernels] != NONE) & ~from_graph(timeline, kernels)]
+    idle_us = _launch_gaps_us(timeline)
+    if count_per_step(timeline, kernels) < _MIN_KERNELS or idle_us < _MIN_IDLE_SHARE * timeline.step_us:
+        return
+    by_anchor = _occurrences(timeline, kernels)
+    evidence = (
+        Evidence(
+            "kernels",
+            "kernels launched one by one per step",
+            count_per_step(timeline, kernels),
+            "",
+            events_of(timeline, in_typical_step(timeline, kernels)),
+        ),
+        Evidence("kernel", "median kernel", round(float(np.median(timeline.trace.dur_ns[kernels])) / 1e3, 1), "µs"),
+        Evidence("gaps", "device idle in short gaps before launches, per step", round(idle_us / 1000, 3), "ms"),
+        Evidence("idle", "device idle in the step", round(timeline.breakdown.step_idle_pct, 1), "%"),
+    )
+    for group in group_by_site(timeline, np.array(sorted(by_anchor), dtype=np.int64)):
+        share = sum(len(by_anchor[anchor].cost_rows) for anchor in group.tolist()) / len(kernels)
+        yield Candidate(
+            what="the device waits for the host to launch short kernels",
+            remedy="launching the model as a graph",
+            occurrences=tuple(by_anchor[anchor] for anchor in group.tolist()),
+            evidence=evidence,
+            cost_us_per_step=idle_us * share,
+            probability=0.9,
+        )
+
+
+def _launch_gaps_us(timeline: Timeline) -> float:
+    """Idle time per steady step in short gaps that ended when the host launched: the median over the steps."""
+    idle = timeline.idle
+    length = idle.end_ns - idle.start_ns
+    is_launch = (idle.cause == IdleCause.HOST_BOUND) & (length <= _LONGEST_LAUNCH_GAP_NS) & (idle.step != NONE)
+    sums = np.bincount(idle.step[is_launch], weights=length[is_launch], minlength=len(timeline.steps))
+    return float(np.median(sums[timeline.steps.steady])) / 1000.0
+
+
+def _occurrences(timeline: Timeline, kernels: IntArray) -> dict[int, Occurrence]:
+    calls = set(model_calls(timeline).tolist())
+    backward = dict(by_model_call(timeline, _backward_roots(timeline)))
+    found: dict[int, Occurrence] = {}
+    for anchor, rows in by_model_call(timeline, kernels):
+        if anchor not in calls:
+            edit = Edit(host_factor=_GRAPH_HOST_FACTOR)
+        else:
+            host = np.concatenate([[anchor], backward.get(anchor, rows[:0])]).astype(np.int64)
+            edit = Edit(scales=(Scale(np.sort(host), _GRAPH_HOST_FACTOR),))
+        found[anchor] = Occurrence(anchor, edit, rows)
+    return found
+
+
+def _backward_roots(timeline: Timeline) -> IntArray:
+    """Outermost operators of the backward passes of the steady steps."""
+    rows = timeline.trace.rows(Category.CPU_OP)
+    rows = rows[timeline.phase[rows] == Phase.BACKWARD]
+    return outermost(timeline, steady(timeline, rows))
+
+
+PATTERN = Pattern(
+    code="TAP301",
+    slug="launch-bound",
+    title="Step waits for kernel launches",
+    fix=FixKind.UNSAFE,
+    find=find,
+    needs=("device", "launches"),
+    group="launch-bound and compile",
+)

@@ -1,0 +1,83 @@
+"""tf32-off: fp32 matrix products run on the plain cores although the device multiplies TF32.
+
+Why it is slow: from Ampere on, tensor cores take fp32 tensors and round their inputs to TF32, several times faster;
+PyTorch leaves this off for matrix products (and on for convolutions).
+Trace: `sgemm` kernels, no tensor-core ones, on compute capability 8.0 or later.
+Edit: those kernels take the time of TF32 ones at half of their peak, not below 0.35 nor above 0.8 of the recorded time.
+Gate: older and other makers' devices, the CPU; matrix-vector products, which are bound by memory; bf16 runs have no
+such kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..findings import Evidence
+from ..timeline.edit import Edit, Scale
+from ..timeline.model import KernelClass, Timeline, Vendor
+from ..timeline.roots import by_model_call
+from ..timeline.select import count_per_step, device_rows, events_of, in_typical_step
+from ..timeline.sites import group_by_site
+from ..timeline.transfers import name_contains
+from .base import Candidate, FixKind, Occurrence, Pattern
+from .precision import of_class, plain_matrix_kernels, share_of_kernel_time
+
+_PEAK_SHARE = 0.5
+_FACTOR_RANGE = (0.35, 0.8)
+_UNKNOWN_FACTOR = 0.5
+_NOTICEABLE_SHARE = 0.005
+
+
+def find(timeline: Timeline) -> Iterator[Candidate]:
+    """One candidate per model call site."""
+    if not timeline.device.has_tf32 or timeline.device.vendor is not Vendor.NVIDIA:
+        return
+    products = of_class(timeline, plain_matrix_kernels(timeline, device_rows(timeline)), (KernelClass.GEMM_SIMT,))
+    products = products[~name_contains(timeline, products, "gemv") & ~name_contains(timeline, products, "dot_kernel")]
+    share = share_of_kernel_time(timeline, products)
+    if share < _NOTICEABLE_SHARE:
+        return
+    factor = _factor(timeline)
+    by_anchor = {
+        anchor: Occurrence(anchor, Edit(scales=(Scale(rows, factor),)), rows)
+        for anchor, rows in by_model_call(timeline, products)
+    }
+    evidence = (
+        Evidence(
+            "kernels",
+            "fp32 matrix products on plain cores per step",
+            count_per_step(timeline, products),
+            "",
+            events_of(timeline, in_typical_step(timeline, products)),
+        ),
+        Evidence("share", "their share of kernel time", round(100 * share), "%"),
+        Evidence("factor", "time in TF32 over fp32, by the peaks", factor, ""),
+    )
+    for group in group_by_site(timeline, np.array(sorted(by_anchor), dtype=np.int64)):
+        yield Candidate(
+            what="fp32 matrix products leave TF32 unused",
+            remedy="TF32",
+            occurrences=tuple(by_anchor[anchor] for anchor in group.tolist()),
+            evidence=evidence,
+            probability=0.9,
+        )
+
+
+def _factor(timeline: Timeline) -> float:
+    fp32, tf32 = timeline.device.fp32_tflops, timeline.device.tf32_tflops
+    if np.isnan(fp32) or np.isnan(tf32):
+        return _UNKNOWN_FACTOR
+    return round(float(np.clip(fp32 / (tf32 * _PEAK_SHARE), *_FACTOR_RANGE)), 2)
+
+
+PATTERN = Pattern(
+    code="TAP402",
+    slug="tf32-off",
+    title="TF32 is off",
+    fix=FixKind.UNSAFE,
+    find=find,
+    needs=("device",),
+    group="precision",
+)

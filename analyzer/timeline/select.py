@@ -1,0 +1,167 @@
+"""Row selections that rules share. Everything is an array of event rows in time order, unless said otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from itertools import pairwise
+
+import numpy as np
+
+from ..trace.model import NONE, BoolArray, Category, Int32Array, IntArray
+from .edit import no_rows
+from .model import Timeline
+
+
+def steady(timeline: Timeline, rows: IntArray) -> IntArray:
+    """Those of `rows` that belong to a steady step."""
+    return rows[in_steady_step(timeline, rows)]
+
+
+def in_steady_step(timeline: Timeline, rows: IntArray) -> BoolArray:
+    """For each of `rows`, whether it belongs to a steady step."""
+    of = timeline.steps.of[rows]
+    if not len(timeline.steps):
+        return np.zeros(len(rows), dtype=np.bool_)
+    return (of != NONE) & ~timeline.steps.is_warmup[np.maximum(of, 0)]
+
+
+def typical_step(timeline: Timeline) -> int:
+    """The steady step whose length is nearest the median: the one that evidence names. NONE without steps."""
+    steps = timeline.steps.steady
+    if not len(steps):
+        return NONE
+    durations = timeline.steps.duration_ns[steps]
+    return int(steps[np.argmin(np.abs(durations - np.median(durations)))])
+
+
+def in_typical_step(timeline: Timeline, rows: IntArray) -> IntArray:
+    """Those of `rows` that belong to the typical step."""
+    return rows[timeline.steps.of[rows] == typical_step(timeline)] if len(rows) else rows
+
+
+def events_of(timeline: Timeline, rows: IntArray) -> tuple[int, ...]:
+    """Positions of `rows` in the file's `traceEvents`: what a piece of evidence cites."""
+    return tuple(timeline.trace.file_index[rows].tolist())
+
+
+def us_per_step(timeline: Timeline, rows: IntArray) -> float:
+    """Summed duration of `rows` per steady step, in µs: the median over the steps."""
+    return _median_per_step(timeline, rows, timeline.trace.dur_ns[rows] / 1000.0)
+
+
+def count_per_step(timeline: Timeline, rows: IntArray) -> float:
+    """How many of `rows` a steady step has: the median over the steps."""
+    return _median_per_step(timeline, rows, np.ones(len(rows)))
+
+
+def value_per_step(timeline: Timeline, rows: IntArray, values: np.ndarray) -> float:
+    """Sum of `values`, one per row, per steady step: the median over the steps. NaN counts as 0."""
+    return _median_per_step(timeline, rows, np.nan_to_num(values))
+
+
+def ops_named(timeline: Timeline, names: Collection[str]) -> IntArray:
+    """Operators of the steady steps whose name is one of `names`, outermost only (`aten::to` in `aten::to` is one)."""
+    trace = timeline.trace
+    rows = trace.rows_named(tuple(names))
+    rows = steady(timeline, rows[trace.cat[rows] == Category.CPU_OP])
+    return outermost(timeline, rows)
+
+
+def outermost(timeline: Timeline, rows: IntArray) -> IntArray:
+    """Those of `rows` that lie in no other of them on the same thread."""
+    trace = timeline.trace
+    order = rows[np.lexsort((-trace.dur_ns[rows], trace.ts_ns[rows], trace.thread[rows]))]
+    ends, threads = trace.end_ns[order], trace.thread[order]
+    if not len(order):
+        return order
+    offset = threads.astype(np.int64) * (int(ends.max()) - int(trace.ts_ns[order].min()) + 1)
+    reached = np.maximum.accumulate(ends + offset)
+    inside = np.zeros(len(order), dtype=np.bool_)
+    inside[1:] = (ends[1:] <= (reached - offset)[:-1]) & (threads[1:] == threads[:-1])
+    return np.sort(order[~inside])
+
+
+def inside(timeline: Timeline, rows: IntArray | Int32Array, hosts: IntArray) -> IntArray:
+    """For each of `rows` (host events), the index in `hosts` of the one that encloses it in time on its thread; NONE.
+
+    `hosts` must not overlap one another on a thread (see `outermost`).
+    """
+    trace = timeline.trace
+    found = np.full(len(rows), NONE, dtype=np.int64)
+    if not len(hosts) or not len(rows):
+        return found
+    order = np.lexsort((trace.ts_ns[hosts], trace.thread[hosts]))
+    base = int(trace.ts_ns.min())
+    width = int(trace.end_ns.max()) - base + 1
+    keys = trace.thread[hosts[order]].astype(np.int64) * width + trace.ts_ns[hosts[order]] - base
+    wanted = trace.thread[rows].astype(np.int64) * width + trace.ts_ns[rows] - base
+    at = np.searchsorted(keys, wanted, side="right") - 1
+    candidate = order[np.maximum(at, 0)]
+    holds = (
+        (at >= 0)
+        & (trace.thread[hosts[candidate]] == trace.thread[rows])
+        & (trace.ts_ns[rows] < trace.end_ns[hosts[candidate]])
+    )
+    found[holds] = candidate[holds]
+    return found
+
+
+def device_rows(timeline: Timeline) -> IntArray:
+    """All kernels, copies and fills of the steady steps."""
+    trace = timeline.trace
+    return steady(timeline, trace.rows(Category.KERNEL, Category.MEMCPY, Category.MEMSET))
+
+
+def from_graph(timeline: Timeline, device: IntArray) -> BoolArray:
+    """For each device row, whether a graph launch (one call for many kernels) put it on the device."""
+    trace = timeline.trace
+    graph_calls = [i for i, name in enumerate(trace.names) if "GraphLaunch" in name]
+    runtime = timeline.launches.runtime[device]
+    return (runtime != NONE) & np.isin(trace.name[np.maximum(runtime, 0)], graph_calls)
+
+
+def outer_op(timeline: Timeline, row: int) -> int:
+    """The outermost operator of the unbroken chain of operators around host event `row`: what Python called."""
+    trace, tree = timeline.trace, timeline.tree
+    current = int(tree.op[row])
+    if current == NONE:
+        return row
+    while (parent := int(tree.parent[current])) != NONE and trace.cat[parent] == Category.CPU_OP:
+        current = parent
+    return current
+
+
+def launched_by(timeline: Timeline, hosts: IntArray, device: IntArray | None = None) -> list[IntArray]:
+    """For each of `hosts` (not overlapping), the device work launched from inside it."""
+    device = device_rows(timeline) if device is None else device
+    runtime = timeline.launches.runtime[device]
+    device, runtime = device[runtime != NONE], runtime[runtime != NONE]
+    return _split(device, inside(timeline, runtime, hosts), len(hosts))
+
+
+def backward_of(timeline: Timeline, hosts: IntArray) -> list[IntArray]:
+    """For each forward host event of `hosts` (not overlapping), the outermost backward operators it caused."""
+    trace = timeline.trace
+    backward = np.flatnonzero((timeline.forward_op != NONE) & (trace.cat == Category.CPU_OP))
+    backward = outermost(timeline, steady(timeline, backward))
+    return _split(backward, inside(timeline, timeline.forward_op[backward], hosts), len(hosts))
+
+
+def _split(rows: IntArray, owner: IntArray, owners: int) -> list[IntArray]:
+    """`rows` by owner 0 .. owners-1; rows with owner NONE are left out."""
+    if not len(rows):
+        return [no_rows()] * owners
+    rows, owner = rows[owner != NONE], owner[owner != NONE]
+    order = np.argsort(owner, kind="stable")
+    bounds = np.searchsorted(owner[order], np.arange(owners + 1))
+    return [rows[order[start:end]] for start, end in pairwise(bounds.tolist())]
+
+
+def _median_per_step(timeline: Timeline, rows: IntArray, weights: np.ndarray) -> float:
+    steps = timeline.steps.steady
+    if not len(steps):
+        return 0.0
+    of = timeline.steps.of[rows]
+    known = of != NONE
+    sums = np.bincount(of[known], weights=weights[known], minlength=len(timeline.steps))
+    return float(np.median(sums[steps]))

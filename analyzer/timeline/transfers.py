@@ -1,0 +1,68 @@
+"""Copies between host and device, and the waits of the host for the device, as rules look at them."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from ..trace.model import NONE, BoolArray, Category, IntArray
+from .model import IdleCause, KernelClass, Timeline
+from .select import device_rows, inside, outermost, steady
+
+_SYNC_CALL = re.compile(r"(Stream|Device|Event|Ctx)Synchronize|hipMemcpyWithStream|^(cuda|hip)Memcpy$")
+
+
+def sync_calls(timeline: Timeline) -> IntArray:
+    """Runtime calls of the steady steps that hold the host until device work is done."""
+    trace = timeline.trace
+    ids = [i for i, name in enumerate(trace.names) if _SYNC_CALL.search(name)]
+    rows = np.flatnonzero(np.isin(trace.name, ids) & (trace.cat == Category.RUNTIME))
+    return steady(timeline, rows)
+
+
+def host_to_device(timeline: Timeline) -> IntArray:
+    """Copies to the device in the steady steps."""
+    device = device_rows(timeline)
+    return device[timeline.kernel_class[device] == KernelClass.MEMCPY_HTOD]
+
+
+def name_contains(timeline: Timeline, rows: IntArray, part: str) -> BoolArray:
+    """For each row, whether its name contains `part`."""
+    ids = [i for i, name in enumerate(timeline.trace.names) if part in name]
+    return np.isin(timeline.trace.name[rows], ids)
+
+
+def waits_in(timeline: Timeline, hosts: IntArray) -> list[IntArray]:
+    """For each host event (not overlapping), the calls inside it that make the host wait for the device.
+
+    These are synchronisations, and copies to or from pageable memory, which do not return before they are done.
+    """
+    device = device_rows(timeline)
+    pageable = device[name_contains(timeline, device, "Pageable")]
+    calls = timeline.launches.runtime[pageable]
+    rows = np.unique(np.concatenate([sync_calls(timeline), calls[calls != NONE].astype(np.int64)]))
+    owner = inside(timeline, rows, hosts)
+    return [rows[owner == i] for i in range(len(hosts))]
+
+
+def idle_us_per_step(timeline: Timeline, waits: IntArray) -> float:
+    """Device idle time per steady step, in µs, that these waits of the host caused: the median over the steps."""
+    idle = timeline.idle
+    caused = (idle.cause == IdleCause.SYNC) & np.isin(idle.host, waits) & (idle.step != NONE)
+    length_ns = (idle.end_ns - idle.start_ns)[caused]
+    steps = timeline.steps.steady
+    if not len(steps):
+        return 0.0
+    sums = np.bincount(idle.step[caused], weights=length_ns, minlength=len(timeline.steps))
+    return float(np.median(sums[steps])) / 1000.0
+
+
+def outermost_named(timeline: Timeline, names: tuple[str, ...]) -> IntArray:
+    """Operators of these names in the steady steps that stand in no other operator at all."""
+    trace, tree = timeline.trace, timeline.tree
+    rows = trace.rows_named(names)
+    rows = steady(timeline, rows[trace.cat[rows] == Category.CPU_OP])
+    parent = tree.parent[rows]
+    top = (parent == NONE) | (tree.op[np.maximum(parent, 0)] == NONE)
+    return outermost(timeline, rows[top])

@@ -15,14 +15,16 @@ NAN = float("nan")
 _COLLECTIVE_OP = re.compile(r"^(gloo|mpi|nccl|ucc|c10d):")
 
 
-def measure(trace: Trace, steps: Steps, phase: Int8Array, kernel_class: Int8Array, idle: Idle) -> Breakdown:
+def measure(
+    trace: Trace, steps: Steps, phase: Int8Array, kernel_class: Int8Array, idle: Idle, device_paced: bool
+) -> Breakdown:
     """All figures over the steady steps, taken together; times are medians.
 
     Shares are of the steps' windows (`step_windows`), so that a host that runs ahead does not distort them; those of
     the step's host range (`step_idle_pct`, `data_loading_pct`) say so. Time that several kinds of work share counts as
     compute, then as communication, then as copying.
     """
-    window_start, window_end = step_windows(trace, steps)
+    window_start, window_end = step_windows(trace, steps, device_paced)
     steady = steps.steady
     windows = union(window_start[steady], window_end[steady])
     total_ns = max(windows.total_ns, 1)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..trace.model import DEVICE_CATEGORIES, NONE, BoolArray, Category, Int8Array, Int32Array, IntArray, Trace
-from .intervals import Spans, check_sum, complement, covered_ns, intersection, union
+from .intervals import Spans, check_sum, complement, covered_ns, cut, intersection, union
 from .model import CallTree, Idle, IdleCause, KernelClass, Launches, Phase, Steps
 from .steps import step_at
 
@@ -159,13 +159,11 @@ def _host_idle(trace: Trace, steps: Steps, tree: CallTree, phase: Int8Array) -> 
     """
     op_rows = trace.rows(Category.CPU_OP)
     busy = union(trace.ts_ns[op_rows], trace.end_ns[op_rows])
-    inside = union(steps.start_ns, steps.end_ns)
-    if not len(inside):
-        gaps = inside
-    else:
-        first, last = int(inside.start_ns[0]), int(inside.end_ns[-1])
-        gaps = intersection(complement(busy, first, last), inside)
-        check_sum(intersection(busy, inside), gaps, 0, inside.total_ns)
+    data_rows, collective_rows = _outermost(tree, phase == Phase.DATA), _collective_rows(trace)
+    # Cut where a step or a reason begins or ends, so that each gap has one of both.
+    reasons = np.append(data_rows, collective_rows)
+    bounds = np.concatenate([steps.start_ns, steps.end_ns, trace.ts_ns[reasons], trace.end_ns[reasons]])
+    gaps = cut(_free_in_steps(steps, busy), bounds)
     step = step_at(gaps.start_ns, steps.start_ns, steps.end_ns)
     place = np.searchsorted(trace.ts_ns[op_rows], gaps.end_ns)
     before = np.append(op_rows, NONE)[place]
@@ -173,13 +171,23 @@ def _host_idle(trace: Trace, steps: Steps, tree: CallTree, phase: Int8Array) -> 
     cause = np.full(len(gaps), IdleCause.HOST_BOUND, dtype=np.int8)
     host = _frame_at(trace, tree, (gaps.start_ns + gaps.end_ns) // 2)
     for rows, reason in (
-        (_collective_rows(trace), IdleCause.COMMUNICATION),
-        (_outermost(tree, phase == Phase.DATA), IdleCause.DATA),
+        (collective_rows, IdleCause.COMMUNICATION),
+        (data_rows, IdleCause.DATA),
     ):
         row_of_gap = _covering(trace, rows, gaps.start_ns, gaps.end_ns)
         cause[row_of_gap >= 0] = reason
         host[row_of_gap >= 0] = row_of_gap[row_of_gap >= 0]
     return Idle(gaps.start_ns, gaps.end_ns, cause, step, before.astype(np.int32), host)
+
+
+def _free_in_steps(steps: Steps, busy: Spans) -> Spans:
+    """The time in steps that `busy` leaves free."""
+    inside = union(steps.start_ns, steps.end_ns)
+    if not len(inside):
+        return inside
+    free = intersection(complement(busy, int(inside.start_ns[0]), int(inside.end_ns[-1])), inside)
+    check_sum(intersection(busy, inside), free, 0, inside.total_ns)
+    return free
 
 
 def _frame_at(trace: Trace, tree: CallTree, moment_ns: IntArray) -> Int32Array:

@@ -49,10 +49,18 @@ def complement(spans: Spans, start_ns: int, end_ns: int) -> Spans:
 
 
 def intersection(left: Spans, right: Spans) -> Spans:
-    """The time that both cover."""
-    bounds, in_left, in_right = _sweep(left, right)
-    both = in_left & in_right
-    return Spans(bounds[:-1][both], bounds[1:][both])
+    """The time that both cover; cut wherever either has a bound."""
+    cuts = np.append(right.start_ns, right.end_ns)
+    pieces = cut(left, cuts)
+    both = _covers(right, pieces.start_ns)
+    return Spans(pieces.start_ns[both], pieces.end_ns[both])
+
+
+def cut(spans: Spans, moments_ns: IntArray) -> Spans:
+    """The same time, parted at the given moments."""
+    bounds = np.unique(np.concatenate([spans.start_ns, spans.end_ns, moments_ns]))
+    inside = _covers(spans, bounds[:-1])
+    return Spans(bounds[:-1][inside], bounds[1:][inside])
 
 
 def covered_ns(spans: Spans, start_ns: IntArray, end_ns: IntArray) -> IntArray:
@@ -86,12 +94,6 @@ def _before(spans: Spans, moment_ns: IntArray) -> IntArray:
     last = np.maximum(index - 1, 0)
     not_yet = np.where(index > 0, np.maximum(spans.end_ns[last] - moment_ns, 0), 0)
     return done[index] - not_yet
-
-
-def _sweep(left: Spans, right: Spans) -> tuple[IntArray, BoolArray, BoolArray]:
-    """All boundaries in order, and for each piece between two of them whether each set covers it."""
-    bounds = np.unique(np.concatenate([left.start_ns, left.end_ns, right.start_ns, right.end_ns]))
-    return bounds, _covers(left, bounds[:-1]), _covers(right, bounds[:-1])
 
 
 def _covers(spans: Spans, moment_ns: IntArray) -> BoolArray:

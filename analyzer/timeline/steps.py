@@ -111,13 +111,14 @@ def _step_of_rows(trace: Trace, launches: Launches, start_ns: IntArray, end_ns: 
     return of
 
 
-def step_windows(trace: Trace, steps: Steps) -> tuple[IntArray, IntArray]:
-    """Start and end, shape (steps,), of the time that each step adds to the run.
+def step_windows(trace: Trace, steps: Steps, device_paced: bool) -> tuple[IntArray, IntArray]:
+    """Start and end, shape (steps,), of the time that each step takes.
 
-    A step is complete when its host range has ended and the device work that it launched is done; its window starts
-    at its own start or, if the host runs ahead, when the step before is complete. So the windows never overlap, and
-    where the host is ahead they are the device's steps and not the host's.
+    That is its host range, unless the host runs ahead and the device sets the pace. Then a step is complete when the
+    device work that it launched is done, and its window starts when the step before is complete.
     """
+    if not device_paced:
+        return steps.start_ns, steps.end_ns
     complete_ns = steps.end_ns.copy()
     device_rows = trace.rows(*DEVICE_CATEGORIES)
     device_rows = device_rows[steps.of[device_rows] >= 0]

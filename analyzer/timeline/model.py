@@ -260,33 +260,76 @@ class OpCosts:
     bytes: FloatArray
 
 
+class NodeKind(IntEnum):
+    """What a node of the replay graph is."""
+
+    DEVICE = 0
+    """A kernel, copy or fill on an in-order stream."""
+    WAIT = 1
+    """The host stands still until device work is done."""
+    ENTRY = 2
+    """A helper thread begins work that the main thread handed it."""
+    JOIN = 3
+    """The main thread stands still until a helper thread is done."""
+    STEP_START = 4
+    STEP_END = 5
+
+
 @dataclass(frozen=True, slots=True)
 class ReplayGraph:
-    """The recorded dependency graph of the steady steps; made by `replay.build_graph`, run by `replay.replay`.
+    """The recorded dependency graph of the steady steps; made by `graph.build_graph`, run by `replay.replay`.
 
-    Nodes are host segments, launches and device events in a valid topological order. `node_of_row` maps an event
-    row to the node that carries its own time. See replay.py for the model.
+    Host time is a *position*: threads lie end to end on one axis, `lane * span_ns + (time - origin_ns)`, lane 0 being
+    the main thread. Between nodes the host works at its own pace; nodes are where host and device, or two threads,
+    meet. Nodes come in an order in which every node follows all that it depends on. See graph.py for the model.
     """
 
+    origin_ns: int
+    span_ns: int
+    row_start: IntArray
+    """Shape (n,): position where a host row begins; NONE for device rows and threads that are not replayed."""
+    row_end: IntArray
+    wait_start: IntArray
+    """Stretches of host positions spent waiting in the recording, in order; they are nobody's own time."""
+    wait_end: IntArray
+    kind: Int8Array
+    """`NodeKind` of each node."""
     row: Int32Array
-    """Event row of each node; NONE for a bare host gap."""
-    duration_ns: IntArray
+    """The device event, or the host row that waits; NONE for the others."""
     queue: Int32Array
-    """In-order queue (host thread or device stream) of each node."""
+    """Stream of a DEVICE node; lane of any other."""
+    lane: Int32Array
+    """Lane whose clock `position` is read from."""
+    position: IntArray
+    """Where on the host it is launched, waits or begins; NONE for device work of which no launch is known."""
+    call: IntArray
+    """Where the launching or waiting call itself begins."""
+    duration_ns: IntArray
+    launch_ns: IntArray
+    """From launch to earliest start of a DEVICE node; from the main thread's position to an ENTRY's start."""
+    stream_ns: IntArray
+    """From the end of the stream's previous event to the earliest start."""
     gap_ns: IntArray
-    """Unexplained recorded wait after the node's dependencies were met; replayed as it was."""
+    """Recorded wait that no dependency explains; replayed as it was."""
     edge_start: Int32Array
     """Shape (nodes + 1,): nodes that node k waits for are `edge_source[edge_start[k]:edge_start[k + 1]]`."""
     edge_source: Int32Array
-    is_sync: BoolArray
-    """Nodes on which the host waits for the device."""
+    peer: IntArray
+    """Main position that an ENTRY starts from, helper position that a JOIN waits for; NONE for the others."""
     step: Int32Array
+    """Step of each node; NONE for work launched before the first replayed step or between steps."""
     node_of_row: Int32Array
-    """Shape (n,); NONE where the row's time is carried by an enclosing node."""
-    host_parent_node: Int32Array
-    """Shape (n,): for a host row, the first node of its subtree; NONE if none."""
-    host_last_node: Int32Array
-    """Shape (n,): for a host row, the last node of its subtree; NONE if none."""
+    """Shape (n,): the node of a device row; NONE if it is not replayed."""
+    steps: IntArray
+    """The replayed steps, in order: from the first steady one to the last."""
+    is_steady: BoolArray
+    """Which of `steps` figures are taken over."""
+    host_ns: IntArray
+    """Recorded host span of each of `steps`."""
+    period_ns: IntArray
+    """Recorded time of each of `steps` from the completion of the one before to its own, device work included."""
+    device_paced: bool
+    """Whether the host ran ahead, so that the device sets the pace and the host's span says little."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,205 @@
+"""The what-if replay: runs the recorded dependency graph again, with an edit, and answers the new step times.
+
+Savings come from here and nowhere else: what a fix saves is the time of the unchanged replay less that of the edited
+one, so host work that the device hides, and device work that the host hides, save nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..trace.model import NONE, BoolArray, FloatArray, Int32Array, IntArray
+from .edit import Edit
+from .model import NodeKind, ReplayGraph
+
+NS_PER_US = 1000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """Step times of a replay."""
+
+    step_us: float
+    """Median over the steady steps; 0 if there are none."""
+    step_us_each: FloatArray
+    """Shape (steady steps,)."""
+
+
+def replay(graph: ReplayGraph, edit: Edit) -> Replayed:
+    """Replay the graph with an edit.
+
+    A step takes as long as the host needs from its start to its end, or longer if the device falls behind: where the
+    device sets the pace, from the completion of the step before to its own. Unchanged, that is the recorded time.
+    """
+    if not len(graph.steps):
+        return Replayed(0.0, np.empty(0))
+    clock = _HostClock.of(graph, edit)
+    host_ns, period_ns = _run(graph, edit, clock)
+    if not graph.device_paced:
+        period_ns = np.maximum(host_ns, period_ns + (graph.host_ns - graph.period_ns))
+    step_ns = np.maximum(period_ns, clock.overlapped_ns)
+    each = step_ns[graph.is_steady] / NS_PER_US
+    return Replayed(float(np.median(each)), each)
+
+
+@dataclass(frozen=True, slots=True)
+class _HostClock:
+    """Host time that threads spend on their own work, up to a position: what positions become under an edit."""
+
+    at_node: FloatArray
+    """Shape (nodes,): up to each node's position."""
+    at_peer: FloatArray
+    """Shape (nodes,): up to each node's peer position."""
+    at_lane: FloatArray
+    """Shape (lanes,): up to the beginning of each lane."""
+    overlapped_ns: FloatArray
+    """Shape (steps,): own time of each step that is spent beside it."""
+
+    @staticmethod
+    def of(graph: ReplayGraph, edit: Edit) -> _HostClock:
+        """The clock under an edit. Waiting is nobody's own time; it comes from the graph."""
+        scaled = [(_stretches(graph, scale.rows), scale.factor) for scale in edit.scales]
+        gone, beside = _stretches(graph, edit.removed_ops), _stretches(graph, edit.overlapped)
+        waits = (graph.wait_start, graph.wait_end)
+        cuts = np.unique(np.concatenate([[0], *waits, *gone, *beside, *(ends for pair, _ in scaled for ends in pair)]))
+        rate = np.full(len(cuts), edit.host_factor)
+        for stretches, factor in scaled:
+            rate[_covered(cuts, stretches)] *= factor
+        rate[_covered(cuts, gone) | _covered(cuts, waits)] = 0.0
+        is_beside = _covered(cuts, beside)
+        own, other = _integral(cuts, np.where(is_beside, 0.0, rate)), _integral(cuts, np.where(is_beside, rate, 0.0))
+        lanes = np.arange(int(graph.lane.max(initial=0)) + 1)
+        starts, ends = (graph.position[graph.kind == k] for k in (NodeKind.STEP_START, NodeKind.STEP_END))
+        return _HostClock(
+            at_node=own(graph.position),
+            at_peer=own(graph.peer),
+            at_lane=own(lanes * graph.span_ns),
+            overlapped_ns=other(ends) - other(starts),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """Device work under an edit. Arrays have shape (nodes,); host nodes weigh nothing."""
+
+    done_ns: FloatArray
+    """Running sum of what every node adds to its stream: gap, unexplained wait and duration."""
+    before_ns: FloatArray
+    """The same, without the node itself."""
+    launched_ns: FloatArray
+    """Earliest start by the host's clock, less `before_ns` and the stream's gap; -inf if nothing launches it."""
+    is_live: BoolArray
+    """False for device work that is not launched any more, and for waits that are not waited."""
+
+    @staticmethod
+    def of(graph: ReplayGraph, edit: Edit, clock: _HostClock) -> _Work:
+        """Device work with an edit's factors applied and removed operators' launches left out."""
+        duration = graph.duration_ns.astype(np.float64)
+        for scale in edit.scales:
+            duration[_device_nodes(graph, scale.rows)] *= scale.factor
+        is_wait = graph.kind == NodeKind.WAIT
+        is_live = ~_within(graph.call, _stretches(graph, edit.removed_ops))
+        is_live[_device_nodes(graph, edit.removed_ops)] = False
+        for rows in (edit.unsynced, edit.overlapped):
+            is_live &= ~(is_wait & _within(graph.call, _stretches(graph, rows)))
+        added = np.where(is_live, graph.stream_ns + graph.gap_ns + duration, 0.0)
+        done = np.cumsum(added)
+        is_launched = is_live & (graph.position >= 0)
+        launched = clock.at_node + graph.launch_ns - graph.stream_ns - (done - added)
+        return _Work(done, done - added, np.where(is_launched, launched, -np.inf), is_live)
+
+
+def _run(graph: ReplayGraph, edit: Edit, clock: _HostClock) -> tuple[FloatArray, FloatArray]:
+    """Host span and period of each step, in ns.
+
+    Device events launched in a row by one thread on one stream are taken together: with nothing else between, event k
+    is done at `done[k] + max(stream free - before[first], launched[j] for j <= k)`, a running maximum.
+    """
+    work = _Work.of(graph, edit, clock)
+    late = (-clock.at_lane).tolist()
+    """Per lane: how much later than its own clock a thread is, from waiting."""
+    free: dict[int, float] = {}
+    ended = np.zeros(len(graph.kind))
+    marks = np.zeros(len(graph.kind))
+    for node, after, kind, lane, queue in _runs(graph):
+        sources = graph.edge_source[graph.edge_start[node] : graph.edge_start[node + 1]] if work.is_live[node] else ()
+        held_until = float(ended[sources].max()) if len(sources) else -np.inf
+        if kind == NodeKind.DEVICE:
+            ready = np.maximum.accumulate(work.launched_ns[node:after]) + late[lane]
+            floor = max(free.get(queue, 0.0), held_until - graph.stream_ns[node]) - work.before_ns[node]
+            ended[node:after] = work.done_ns[node:after] + np.maximum(ready, floor)
+            free[queue] = float(ended[after - 1])
+        elif kind == NodeKind.WAIT:
+            late[lane] = max(late[lane], held_until - clock.at_node[node])
+        elif kind == NodeKind.ENTRY:
+            late[lane] = clock.at_peer[node] + late[0] + graph.launch_ns[node] - clock.at_node[node]
+        elif kind == NodeKind.JOIN:
+            helper = int(graph.peer[node] // graph.span_ns)
+            late[lane] = max(late[lane], clock.at_peer[node] + late[helper] - clock.at_node[node])
+        elif graph.position[node] >= 0:
+            marks[node] = clock.at_node[node] + late[lane]
+    return _step_times(graph, ended, marks)
+
+
+def _runs(graph: ReplayGraph) -> Iterator[tuple[int, int, int, int, int]]:
+    """(first node, node after the last, kind, lane, queue) of each run of nodes that are taken together."""
+    alone = (graph.kind != NodeKind.DEVICE) | (np.diff(graph.edge_start) > 0)
+    changes = (np.diff(graph.queue, prepend=-1) != 0) | (np.diff(graph.lane, prepend=-1) != 0)
+    begins = alone | changes
+    begins[1:] |= alone[:-1] & (graph.kind[:-1] != NodeKind.DEVICE)
+    first = np.flatnonzero(begins)
+    columns = (first, np.append(first[1:], len(begins)), graph.kind[first], graph.lane[first], graph.queue[first])
+    return zip(*(column.tolist() for column in columns), strict=True)
+
+
+def _step_times(graph: ReplayGraph, ended: FloatArray, marks: FloatArray) -> tuple[FloatArray, FloatArray]:
+    start, end = (marks[graph.kind == kind] for kind in (NodeKind.STEP_START, NodeKind.STEP_END))
+    is_device = graph.kind == NodeKind.DEVICE
+    inside = is_device & (graph.step >= graph.steps[0]) & (graph.step <= graph.steps[-1])
+    completed = end.copy()
+    np.maximum.at(completed, graph.step[inside] - graph.steps[0], ended[inside])
+    before = ended[is_device & (graph.step == NONE) & (graph.position == NONE)].max(initial=0.0)
+    ready = np.append(before, np.maximum.accumulate(completed)[:-1])
+    return end - start, completed - np.maximum(start, ready)
+
+
+_Stretches = tuple[IntArray, IntArray]
+"""Positions where stretches begin and where they end; they may overlap."""
+
+
+def _stretches(graph: ReplayGraph, rows: IntArray) -> _Stretches:
+    """The stretches of the host rows among `rows`."""
+    host = rows[graph.row_start[rows] >= 0]
+    return graph.row_start[host], graph.row_end[host]
+
+
+def _device_nodes(graph: ReplayGraph, rows: IntArray) -> Int32Array:
+    """The nodes of the device rows among `rows`."""
+    nodes = graph.node_of_row[rows]
+    return nodes[nodes >= 0]
+
+
+def _covered(cuts: IntArray, stretches: _Stretches) -> BoolArray:
+    """Whether each piece between cuts lies in a stretch; the cuts hold all ends of stretches."""
+    start, end = (np.bincount(np.searchsorted(cuts, ends), minlength=len(cuts)) for ends in stretches)
+    return np.cumsum(start - end) > 0
+
+
+def _within(positions: IntArray, stretches: _Stretches) -> BoolArray:
+    """Whether each position lies in a stretch, its end left out."""
+    start, end = (np.sort(ends) for ends in stretches)
+    return np.searchsorted(start, positions, side="right") > np.searchsorted(end, positions, side="right")
+
+
+def _integral(cuts: IntArray, rate: FloatArray) -> Callable[[IntArray], FloatArray]:
+    """The integral from 0 of a function that is `rate[i]` from cuts[i] to cuts[i + 1]; cuts[0] is 0."""
+    total = np.append(0.0, np.cumsum(rate[:-1] * np.diff(cuts)))
+
+    def up_to(positions: IntArray) -> FloatArray:
+        piece = np.maximum(np.searchsorted(cuts, positions, side="right") - 1, 0)
+        return total[piece] + rate[piece] * (positions - cuts[piece])
+
+    return up_to

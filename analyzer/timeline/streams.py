@@ -1,0 +1,98 @@
+"""The device work that a replay covers, in stream order, and which of it was under way when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..trace.model import DEVICE_CATEGORIES, NONE, Int32Array, IntArray, Trace
+from .host_axis import HostAxis
+from .model import Launches, Steps
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceWork:
+    """Device events of a replay in order of (stream, start). Arrays have shape (events,)."""
+
+    row: IntArray
+    stream: Int32Array
+    """0, 1, 2, ... for each distinct (device, stream) of the trace."""
+    stream_id: IntArray
+    """Shape (streams,): the number that the trace gives each stream."""
+    first: IntArray
+    """Shape (streams + 1,): events of stream s are first[s] ... first[s + 1] - 1."""
+    start_ns: IntArray
+    end_ns: IntArray
+    drained_ns: IntArray
+    """When the event and all before it on its stream are done."""
+    call: IntArray
+    """Row of the launching call, if that is replayed; else NONE."""
+    called_ns: IntArray
+    """When the launching call began, never before that of an earlier event of the stream."""
+    step: Int32Array
+
+    @property
+    def streams(self) -> int:
+        """How many streams there are."""
+        return len(self.stream_id)
+
+    def in_stream_order(self, moment_ns: IntArray) -> IntArray:
+        """The least moments, none before the given one, that ascend along each stream."""
+        return _running_maximum(moment_ns, self.stream.astype(np.int64))
+
+    def last_before(self, stream: int, moment_ns: int) -> int:
+        """The last event of a stream that was launched before a moment; NONE if none was."""
+        low, high = self.first[stream], self.first[stream + 1]
+        place = low + int(np.searchsorted(self.called_ns[low:high], moment_ns, side="left"))
+        return place - 1 if place > low else NONE
+
+    def last_done(self, stream: int, called_before_ns: int, done_by_ns: int) -> int:
+        """The last event of a stream that was launched before one moment and done by another; NONE if none was."""
+        low, high = self.first[stream], self.first[stream + 1]
+        done = low + int(np.searchsorted(self.drained_ns[low:high], done_by_ns, side="right")) - 1
+        last = min(self.last_before(stream, called_before_ns), done)
+        return last if last >= low else NONE
+
+
+def collect(trace: Trace, launches: Launches, steps: Steps, axis: HostAxis, end_ns: int) -> DeviceWork:
+    """Device events that run after the origin and were launched before `end_ns`."""
+    rows = trace.rows(*DEVICE_CATEGORIES)
+    runtime = launches.runtime[rows]
+    call = np.where((runtime >= 0) & (axis.row_start[runtime] >= 0), runtime, NONE).astype(np.int64)
+    call_ts = np.where(runtime >= 0, trace.ts_ns[runtime], trace.ts_ns[rows])
+    keep = (trace.end_ns[rows] > axis.origin_ns) & (call_ts < end_ns)
+    rows, call, call_ts = rows[keep], call[keep], call_ts[keep]
+    streams, stream = np.unique(np.stack([trace.device[rows], trace.stream[rows]]), axis=1, return_inverse=True)
+    stream = stream.ravel()
+    order = np.lexsort((trace.ts_ns[rows], stream))
+    rows, call, call_ts, stream = rows[order], call[order], call_ts[order], stream[order]
+    first = np.searchsorted(stream, np.arange(streams.shape[1] + 1))
+    return DeviceWork(
+        row=rows,
+        stream=stream.astype(np.int32),
+        stream_id=streams[1],
+        first=first,
+        start_ns=trace.ts_ns[rows],
+        end_ns=trace.end_ns[rows],
+        drained_ns=_running_maximum(trace.end_ns[rows], stream),
+        call=call,
+        called_ns=_running_maximum(np.where(call >= 0, call_ts, axis.origin_ns - 1), stream),
+        step=np.where(call_ts >= axis.origin_ns, steps.of[rows], NONE).astype(np.int32),
+    )
+
+
+def previous_in_stream(work: DeviceWork) -> IntArray:
+    """End of the event before each one on its stream; -1 for a stream's first."""
+    previous = np.empty(len(work.row), dtype=np.int64)
+    previous[1:] = work.end_ns[:-1]
+    previous[work.first[:-1]] = -1
+    return previous
+
+
+def _running_maximum(values: IntArray, group: IntArray) -> IntArray:
+    """Running maximum within each group; `group` ascends."""
+    if not len(values):
+        return values
+    width = int(values.max() - values.min()) + 1
+    return np.maximum.accumulate(values - values.min() + group * width) - group * width + values.min()

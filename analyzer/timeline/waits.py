@@ -1,0 +1,209 @@
+"""Where the host waited for the device, and where one stream waited for another.
+
+Synchronising calls are known by name, and what they wait for by `cuda_sync` records where the trace has them; else it
+is inferred: a stream's synchronisation is taken to mean the stream that the same thread used last. Every inference must
+agree with the recording: nothing that ended after a wait is taken for its cause.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..trace.model import NONE, BoolArray, Category, IntArray, Trace
+from .host_axis import HostAxis
+from .streams import DeviceWork
+
+_STREAM_SYNC = re.compile(r"StreamSynchronize")
+_DEVICE_SYNC = re.compile(r"(Device|Ctx|Context|Thread)Synchronize|^(cuda|hip)(Free|FreeHost|HostFree)$|^cuMemFree")
+_EVENT_SYNC = re.compile(r"EventSynchronize")
+_STREAM_WAIT = re.compile(r"StreamWaitEvent")
+_LAUNCH = re.compile(r"Launch|[mM]emcpy|[mM]emset")
+
+_CLOCK_TOLERANCE_NS = 2_000
+"""Host and device clocks are aligned no better than this."""
+_HELD_CALL_NS = 50_000
+"""A launching call that takes this long while the queue is deep was held up by a full queue."""
+_DEEP_QUEUE = 200
+_TELLING_WAIT_NS = 20_000
+"""A wait for an unknown event is placed only if it was long enough to recognise what ended it."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostWait:
+    """A call that holds the host until device events are done. `until_ns` is when the recorded wait was over."""
+
+    row: int
+    events: tuple[int, ...]
+    until_ns: int
+
+
+def host_waits(trace: Trace, axis: HostAxis, work: DeviceWork) -> list[HostWait]:
+    """All waits of the replayed threads for the device, in order of the calls."""
+    rows = trace.rows(Category.RUNTIME)
+    rows = rows[axis.row_start[rows] >= 0]
+    if not len(rows) or not len(work.row):
+        return []
+    finder = _Finder(trace, work, _sync_records(trace), _calls_of_threads(trace, work))
+    found: dict[int, set[int]] = {}
+    for row, events in [
+        *_each(rows[_named(trace, rows, _STREAM_SYNC)], finder.stream_sync),
+        *_each(rows[_named(trace, rows, _DEVICE_SYNC)], finder.device_sync),
+        *_each(rows[_named(trace, rows, _EVENT_SYNC)], finder.event_sync),
+        *_blocking_copies(trace, work),
+        *_held_launches(trace, rows, work, finder),
+    ]:
+        if events:
+            found.setdefault(row, set()).update(events)
+    return [
+        HostWait(row, tuple(sorted(events)), min(int(work.end_ns[list(events)].max()), int(trace.end_ns[row])))
+        for row, events in sorted(found.items())
+    ]
+
+
+def stream_waits(trace: Trace, axis: HostAxis, work: DeviceWork) -> list[tuple[int, int]]:
+    """Pairs (event, event of another stream that it waits for).
+
+    `cudaStreamWaitEvent` holds up the next work of a stream until what another stream had been given is done. Which
+    streams, only newer traces record; else the waiting one is that of the thread's next launch, and it waits for all
+    others.
+    """
+    rows = trace.rows(Category.RUNTIME)
+    rows = rows[axis.row_start[rows] >= 0]
+    rows = rows[_named(trace, rows, _STREAM_WAIT)]
+    calls = _calls_of_threads(trace, work)
+    pairs: dict[tuple[int, int], None] = {}
+    for row in rows.tolist():
+        moment = int(trace.ts_ns[row])
+        event = _next_launched(calls, int(trace.thread[row]), moment)
+        if event == NONE:
+            continue
+        for stream in range(work.streams):
+            source = work.last_before(stream, moment)
+            agrees = source != NONE and work.end_ns[source] <= work.start_ns[event] + _CLOCK_TOLERANCE_NS
+            if agrees and stream != work.stream[event]:
+                pairs[event, source] = None
+    return list(pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class _SyncRecord:
+    stream: int
+    event: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Finder:
+    """Finds what one synchronising call waits for. Each method answers the events that agree with the recording."""
+
+    trace: Trace
+    work: DeviceWork
+    records: dict[int, _SyncRecord]
+    calls: dict[int, tuple[IntArray, IntArray]]
+
+    def stream_sync(self, row: int) -> list[int]:
+        """The last event of the stream that `row` synchronises; of all streams the latest that agrees, if unknown."""
+        moment, over = self._span(row)
+        record = self.records.get(int(self.trace.correlation[row]))
+        if record and record.stream >= 0:
+            streams = np.flatnonzero(self.work.stream_id == record.stream).tolist()
+        else:
+            streams = self._last_used(row)
+        return self._latest(streams, moment, over) or self._latest(range(self.work.streams), moment, over)
+
+    def device_sync(self, row: int) -> list[int]:
+        """The last event of every stream."""
+        moment, over = self._span(row)
+        events = [self.work.last_before(stream, moment) for stream in range(self.work.streams)]
+        return [event for event in events if event != NONE and self.work.end_ns[event] <= over]
+
+    def event_sync(self, row: int) -> list[int]:
+        """What had been given to the event's stream when the event was recorded."""
+        record = self.records.get(int(self.trace.correlation[row]))
+        if record and record.event > 0:
+            recorded = np.flatnonzero(self.trace.correlation == record.event)
+            recorded = recorded[self.trace.cat[recorded] == Category.RUNTIME]
+            if len(recorded):
+                moment = int(self.trace.ts_ns[recorded[0]])
+                streams = np.flatnonzero(self.work.stream_id == record.stream)
+                events = [self.work.last_before(int(stream), moment) for stream in streams]
+                return [e for e in events if e != NONE and self.work.end_ns[e] <= self._span(row)[1]]
+        return self.whatever_ended(row, _TELLING_WAIT_NS)
+
+    def _latest(self, streams: Iterable[int], moment: int, over: int) -> list[int]:
+        events = [self.work.last_before(stream, moment) for stream in streams]
+        done = [event for event in events if event != NONE and self.work.end_ns[event] <= over]
+        return [max(done, key=lambda event: int(self.work.end_ns[event]))] if done else []
+
+    def whatever_ended(self, row: int, at_least_ns: int) -> list[int]:
+        """The event whose end let a long call go on: the latest that ended in its second half."""
+        moment, over = self._span(row)
+        took = int(self.trace.dur_ns[row])
+        if took < at_least_ns:
+            return []
+        events = [self.work.last_done(stream, moment, over) for stream in range(self.work.streams)]
+        latest = max((e for e in events if e != NONE), key=lambda e: self.work.end_ns[e], default=NONE)
+        return [latest] if latest != NONE and self.work.end_ns[latest] > moment + took // 2 else []
+
+    def _span(self, row: int) -> tuple[int, int]:
+        moment = int(self.trace.ts_ns[row])
+        return moment, moment + int(self.trace.dur_ns[row]) + _CLOCK_TOLERANCE_NS
+
+    def _last_used(self, row: int) -> list[int]:
+        called, events = self.calls.get(int(self.trace.thread[row]), (_NO_ROWS, _NO_ROWS))
+        place = int(np.searchsorted(called, self.trace.ts_ns[row])) - 1
+        return [int(self.work.stream[events[place]])] if place >= 0 else []
+
+
+_NO_ROWS: IntArray = np.empty(0, dtype=np.int64)
+
+
+def _each(rows: IntArray, find: Callable[[int], list[int]]) -> list[tuple[int, list[int]]]:
+    return [(row, find(row)) for row in rows.tolist()]
+
+
+def _blocking_copies(trace: Trace, work: DeviceWork) -> list[tuple[int, list[int]]]:
+    """Copies whose call returned only when the copy was done, as those from and to pageable memory do."""
+    copies = np.flatnonzero(np.isin(trace.cat[work.row], (Category.MEMCPY, Category.MEMSET)) & (work.call >= 0))
+    over = trace.end_ns[work.call[copies]] >= work.end_ns[copies] - _CLOCK_TOLERANCE_NS // 2
+    return [(int(work.call[event]), [event]) for event in copies[over].tolist()]
+
+
+def _held_launches(trace: Trace, rows: IntArray, work: DeviceWork, finder: _Finder) -> list[tuple[int, list[int]]]:
+    """Launching calls that a full queue held up: long, while hundreds of events had been launched and not run."""
+    long = rows[(trace.dur_ns[rows] >= _HELD_CALL_NS) & _named(trace, rows, _LAUNCH)]
+    launched = np.searchsorted(np.sort(work.called_ns), trace.ts_ns[long])
+    done = np.searchsorted(np.sort(work.end_ns), trace.ts_ns[long])
+    return _each(long[launched - done >= _DEEP_QUEUE], lambda row: finder.whatever_ended(row, _HELD_CALL_NS))
+
+
+def _sync_records(trace: Trace) -> dict[int, _SyncRecord]:
+    """What `cuda_sync` records say, by the correlation they share with the runtime call."""
+    rows = trace.rows(Category.SYNC)
+    return {
+        int(trace.correlation[row]): _SyncRecord(int(trace.sync_stream[row]), int(trace.sync_event[row]))
+        for row in rows.tolist()
+    }
+
+
+def _calls_of_threads(trace: Trace, work: DeviceWork) -> dict[int, tuple[IntArray, IntArray]]:
+    """For each thread the times of its launches, in order, and the events launched."""
+    events = np.flatnonzero(work.call >= 0)
+    events = events[np.argsort(trace.ts_ns[work.call[events]], kind="stable")]
+    thread, called = trace.thread[work.call[events]], trace.ts_ns[work.call[events]]
+    return {int(t): (called[thread == t], events[thread == t]) for t in np.unique(thread)}
+
+
+def _next_launched(calls: dict[int, tuple[IntArray, IntArray]], thread: int, moment: int) -> int:
+    called, events = calls.get(thread, (_NO_ROWS, _NO_ROWS))
+    place = int(np.searchsorted(called, moment))
+    return int(events[place]) if place < len(events) else NONE
+
+
+def _named(trace: Trace, rows: IntArray, pattern: re.Pattern[str]) -> BoolArray:
+    ids = np.unique(trace.name[rows])
+    matching = [i for i in ids.tolist() if pattern.search(trace.names[i])]
+    return np.isin(trace.name[rows], matching)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..analyzer.findings import How, Location
+from ..analyzer.findings import How
 from ..analyzer.timeline.model import Timeline
 from ..analyzer.trace.model import NONE, IntArray
 from .align import Alignment, Extent, Match
@@ -22,7 +22,8 @@ from .frames import Frames
 from .knowledge import Knowledge
 from .labels import Kind, Label, parse_label
 from .paths import Matched, match_paths
-from .statements import location_of, statement_at
+from .regions import Regions
+from .statements import Place, location_of, statement_at
 from .workspace import Workspace
 
 LEAST_CONFIDENCE = 0.3
@@ -30,20 +31,6 @@ LEAST_CONFIDENCE = 0.3
 _WINDOW = 1_200
 _MARGIN = 150
 """A frame with more children is aligned window by window, each with a margin on both sides."""
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where an event comes from."""
-
-    location: Location
-    """The statement."""
-    line: int
-    """The line of the very call or operator, which may stand further down in a statement of several lines."""
-    callers: tuple[Location, ...] = ()
-    """The call statements above it in the workspace, innermost first."""
-    note: str = ""
-    """What a reader has to know: that another line or file fits as well, that the file was edited since."""
 
 
 @dataclass(slots=True)
@@ -72,6 +59,7 @@ class Locator:
         self._known = Knowledge(workspace)
         self._stacks = {} if self._frames.has_any else _parsed_stacks(timeline.trace.stacks)
         self._paths = match_paths(self._recorded_frames(), workspace, self._known.codes)
+        self._regions = Regions(timeline, self._known)
         self._running: dict[int, _Running | None] = {}
         self._alignments: dict[tuple[ast.AST, Extent, tuple[int, ...]], Alignment] = {}
 
@@ -84,9 +72,8 @@ class Locator:
         """The place of event `row`; a backward event is placed at its forward operator. None if there is none."""
         forward = int(self._timeline.forward_op[row])
         anchor = row if forward == NONE else forward
-        if self._frames.has_any:
-            return self._by_frames(anchor)
-        return self._by_call_stack(anchor)
+        place = self._by_frames(anchor) if self._frames.has_any else self._by_call_stack(anchor)
+        return place or self._regions.locate(anchor)
 
     def workspace_path(self, label: Label) -> Matched | None:
         """The workspace file that a frame's label names, if any."""

@@ -16,8 +16,9 @@ from ..analyzer.timeline.replay import Replayed, replay
 from .fixes.base import Case, Confirmation, DeviceFacts, Fixer
 from .fixes.registry import fixers
 from .hotspots import hotspots
-from .locate import Locator, Place
+from .locate import Locator
 from .recheck import CALLED_FROM
+from .statements import Place
 from .suppress import is_suppressed
 from .workspace import Workspace
 

@@ -3,9 +3,24 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass
 
 from ..analyzer.findings import How, Location
 from .source import SourceFile
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an event comes from."""
+
+    location: Location
+    """The statement."""
+    line: int
+    """The line of the very call or operator, which may stand further down in a statement of several lines."""
+    callers: tuple[Location, ...] = ()
+    """The call statements above it in the workspace, innermost first."""
+    note: str = ""
+    """What a reader has to know: that another line or file fits as well, that the file was edited since."""
 
 
 def header_end(node: ast.AST) -> tuple[int, int]:

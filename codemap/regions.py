@@ -1,0 +1,140 @@
+"""Placing events of a trace without Python frames of the workspace: by named ranges and by module calls.
+
+A range or a module call says which code ran; its direct events are then aligned with that code, as a frame's are.
+Where they fit too badly the range's own line is the place.
+"""
+
+from __future__ import annotations
+
+import ast
+
+import numpy as np
+
+from ..analyzer.findings import How
+from ..analyzer.timeline.model import Timeline
+from ..analyzer.trace.model import Category, IntArray
+from .align import Alignment, Extent
+from .automaton import Automaton
+from .grammar import compile_code
+from .knowledge import Knowledge
+from .labels import Kind, parse_label
+from .source import Function
+from .statements import Place, location_of
+from .tags import Tag, find_tags
+
+_TAG_CONFIDENCE = 0.9
+_MODULE_CONFIDENCE = 0.8
+_HEADER_CONFIDENCE = 0.6
+"""That the event comes from somewhere inside the range whose first line is shown."""
+_MOST_EVENTS = 1_500
+_SURE = 0.7
+"""Confidence of an alignment without Python events from which its line is shown instead of the range's."""
+
+
+class Regions:
+    """Locates by tag, then by module."""
+
+    def __init__(self, timeline: Timeline, known: Knowledge) -> None:
+        self._timeline = timeline
+        self._trace = timeline.trace
+        self._known = known
+        self._tags: tuple[Tag, ...] | None = None
+        self._tag_of_name: dict[int, Tag | None] = {}
+        self._alignments: dict[int, tuple[IntArray, Alignment] | None] = {}
+        self._bodies: dict[ast.AST, Automaton] = {}
+
+    def locate(self, row: int) -> Place | None:
+        """The place of `row` by the innermost named range, else by the innermost module of a class of the workspace."""
+        for outer in [row, *self._timeline.tree.ancestors(row)]:
+            category = self._trace.cat[outer]
+            if category == Category.USER_ANNOTATION and (tag := self._tag(outer)) is not None:
+                return self._in_tag(row, outer, tag)
+            if category == Category.PYTHON_FUNCTION and (method := self._forward(outer)) is not None:
+                return self._in_module(row, outer, *method)
+        return None
+
+    # Tags
+
+    def _tag(self, row: int) -> Tag | None:
+        name = int(self._trace.name[row])
+        if name not in self._tag_of_name:
+            if self._tags is None:
+                self._tags = find_tags(self._known)
+            text = self._trace.names[name]
+            fitting = [tag for tag in self._tags if tag.pattern.fullmatch(text)]
+            literal = [tag for tag in fitting if tag.is_literal]
+            chosen = literal or fitting
+            # The same name in two places says nothing.
+            self._tag_of_name[name] = chosen[0] if len(chosen) == 1 else None
+        return self._tag_of_name[name]
+
+    def _in_tag(self, row: int, outer: int, tag: Tag) -> Place:
+        body = ast.Module(tag.node.body, []) if isinstance(tag.node, (ast.With, ast.AsyncWith)) else tag.node
+        return self._aligned(row, outer, tag.path, tag.node, body, tag.qualname, How.TAG, _TAG_CONFIDENCE)
+
+    # Modules
+
+    def _forward(self, row: int) -> tuple[str, Function] | None:
+        """The file and `forward` method of a module call whose class the workspace defines, once."""
+        label = parse_label(self._trace.name_of(row))
+        if label.kind is not Kind.MODULE:
+            return None
+        found = []
+        for path in self._known.workspace.paths():
+            facts = self._known.index(path).classes.get(label.name)
+            if facts is not None and (method := facts.methods.get("forward")) is not None:
+                found.append((path, method))
+        return found[0] if len(found) == 1 else None
+
+    def _in_module(self, row: int, outer: int, path: str, method: Function) -> Place:
+        node = method.node
+        return self._aligned(row, outer, path, node, node, method.qualname, How.MODULE, _MODULE_CONFIDENCE)
+
+    # Both
+
+    def _aligned(
+        self, row: int, outer: int, path: str, header: ast.AST, body: ast.AST, qualname: str, how: How, most: float
+    ) -> Place:
+        """The statement of `body` that ran `row`, or `header` where the events say too little."""
+        file = self._known.file(path)
+        if row != outer and (found := self._alignment(outer, path, header, body, qualname)) is not None:
+            events, alignment = found
+            starts = self._trace.ts_ns[events]
+            position = int(np.searchsorted(starts, self._trace.ts_ns[row], side="right")) - 1
+            match = alignment[max(position, 0)]
+            if match.action is not None and match.explained and match.confidence >= _SURE:
+                confidence = round(match.confidence * most, 3)
+                location = location_of(file, match.action.statement, qualname, how, confidence)
+                return Place(location, getattr(match.action.node, "lineno", location.line))
+        location = location_of(file, header, qualname, how, _HEADER_CONFIDENCE)
+        return Place(location, location.line, (), "somewhere inside")
+
+    def _alignment(
+        self, outer: int, path: str, header: ast.AST, body: ast.AST, qualname: str
+    ) -> tuple[IntArray, Alignment] | None:
+        if outer not in self._alignments:
+            events = self._events(outer)
+            if not 0 < len(events) <= _MOST_EVENTS:
+                self._alignments[outer] = None
+            else:
+                if header not in self._bodies:
+                    index = self._known.index(path)
+                    function = next((f for f in index.file.functions if f.qualname == qualname), None)
+                    owner = index.class_of(function) if function is not None else None
+                    self._bodies[header] = compile_code(body, index, owner)  # pyright: ignore[reportArgumentType]
+                labels = [parse_label(self._trace.name_of(int(event))) for event in events]
+                self._alignments[outer] = events, Alignment(self._bodies[header], labels, Extent())
+        return self._alignments[outer]
+
+    def _events(self, outer: int) -> IntArray:
+        """What happened directly inside: operators and module calls, whatever library frames lie between."""
+        found: list[int] = []
+        pending = [int(child) for child in reversed(self._timeline.tree.children(outer))]
+        while pending:
+            row = pending.pop()
+            is_module = parse_label(self._trace.name_of(row)).kind is Kind.MODULE
+            if self._trace.cat[row] == Category.CPU_OP or is_module:
+                found.append(row)
+            elif self._trace.cat[row] in (Category.USER_ANNOTATION, Category.PYTHON_FUNCTION):
+                pending.extend(int(child) for child in reversed(self._timeline.tree.children(row)))
+        return np.array(found, dtype=np.int64)

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 
 from ..analyzer.analysis import DEFAULTS, Analysis, Detected, Options
 from ..analyzer.assess import summarize, to_finding
-from ..analyzer.figures import format_ms
-from ..analyzer.findings import Evidence, Finding, Fix, How, Location, Related, Report, Safety, Severity
+from ..analyzer.findings import Evidence, Finding, How, Location, Related, Report, Severity
 from ..analyzer.patterns.base import Candidate, Occurrence, Pattern
 from ..analyzer.timeline.edit import Edit
 from ..analyzer.timeline.model import Timeline
@@ -20,6 +19,7 @@ from .locate import Locator
 from .recheck import CALLED_FROM
 from .statements import Place
 from .suppress import is_suppressed
+from .titles import titled
 from .workspace import Workspace
 
 _MOST_CALLERS = 8
@@ -193,7 +193,7 @@ def _finding(site: _Site, pricer: _Pricer) -> Finding:
     evidence = finding.evidence
     if confirmation is not None and confirmation.message and not confirmation.fixes:
         evidence = (*evidence, Evidence("no-fix", "why no fix is offered", confirmation.message, ""))
-    fixes = tuple(_titled(fix, finding) for fix in confirmation.fixes) if confirmation is not None else ()
+    fixes = tuple(titled(fix, finding) for fix in confirmation.fixes) if confirmation is not None else ()
     return replace(finding, evidence=evidence, location=site.location, related=_related(site), fixes=fixes)
 
 
@@ -207,16 +207,6 @@ def _related(site: _Site) -> tuple[Related, ...]:
         callers = site.place.callers[:_MOST_CALLERS]
         related += [Related(f"{CALLED_FROM} {caller.qualname}", caller) for caller in callers]
     return tuple(related)
-
-
-def _titled(fix: Fix, finding: Finding) -> Fix:
-    """A fix whose title says the saving and, for an unsafe one, that results want checking."""
-    title = fix.title
-    if finding.saving_us_per_step > 0 and "per step" not in title:
-        title += f" (about {format_ms(finding.saving_us_per_step, 0.0)} ms per step)"
-    if fix.safety is Safety.UNSAFE and "check results" not in title:
-        title += " (check results)"
-    return replace(fix, title=title)
 
 
 def _is_silenced(site: _Site, workspace: Workspace) -> bool:

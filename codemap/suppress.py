@@ -20,3 +20,14 @@ def is_suppressed(file: SourceFile, location: Location, code: str, slug: str) ->
             if names & {slug.lower(), code.lower()}:
                 return True
     return False
+
+
+def suppressing(line: str, slug: str) -> tuple[int, str]:
+    """Where in `line` (without its end; columns from 1) to insert what, so that findings of `slug` are silenced there.
+
+    A comment that silences others already gets one name more.
+    """
+    present = _COMMENT.search(line)
+    if present is not None and present["names"] is not None:
+        return present.end("names") + 1, f", {slug}" if present["names"].strip() else slug
+    return len(line.rstrip()) + 1, f"  # torchtraceap: ignore[{slug}]"

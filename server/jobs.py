@@ -32,16 +32,18 @@ class Pipeline:
         """Read, analyse and place one trace; write its JSON report."""
         from ..analyzer.analysis import Options, analyze
         from ..analyzer.report.json import to_json
-        from ..analyzer.trace.problems import TraceError
+        from ..analyzer.trace.limits import TraceError
         from ..analyzer.trace.read import read_trace
-        from ..codemap.place import place
+        from ..codemap.anchors import anchor_at
+        from ..codemap.place import device_facts, place
         from ..codemap.project import open_workspace
+        from ..codemap.recheck import recheck
 
         started_s = time.perf_counter()
         options = Options(min_saving_pct=job.min_saving_pct)
         try:
             trace = read_trace(Path(job.trace), on_progress=lambda fraction: on_progress(0.5 * fraction, "reading"))
-        except (TraceError, OSError) as error:
+        except TraceError as error:
             raise JobError(str(error)) from error
         on_progress(0.5, "analysing")
         analysis = analyze(trace, options)
@@ -49,8 +51,19 @@ class Pipeline:
         workspace = open_workspace(Path(job.root), job.overlay)
         report = place(analysis, workspace, options)
         _write(Path(job.report_path), to_json(report))
-        texts = {path: file.text for path in _paths(report) if (file := workspace.file(path)) is not None}
-        return Analyzed(job.id, report, texts, time.perf_counter() - started_s)
+        device = device_facts(analysis.timeline)
+        files = {path: file for path in _paths(report) if (file := workspace.file(path)) is not None}
+        anchors = tuple(
+            anchor_at(files[where.path], where) if (where := finding.location) and where.path in files else None
+            for finding in report.findings
+        )
+        confirmed = frozenset(
+            position
+            for position, (finding, anchor) in enumerate(zip(report.findings, anchors, strict=True))
+            if recheck(finding, workspace, device, anchor) is not None
+        )
+        texts = {path: file.text for path, file in files.items()}
+        return Analyzed(job.id, report, device, texts, confirmed, anchors, time.perf_counter() - started_s)
 
     def recheck(self, job: Recheck) -> Rechecked:
         """Look at the source again."""
@@ -58,7 +71,8 @@ class Pipeline:
         from ..codemap.recheck import recheck
 
         workspace = open_workspace(Path(job.root), job.overlay)
-        return Rechecked(job.id, tuple(recheck(finding, workspace, device) for finding, device in job.findings))
+        answers = (recheck(one.finding, workspace, one.device, one.anchor) for one in job.suspects)
+        return Rechecked(job.id, tuple(answers))
 
 
 def _paths(report: Report) -> set[str]:

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ..analyzer.findings import Finding, Report
+from ..codemap.anchors import Anchor
 
 Place = tuple[str, str]
 """A path and a qualified name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What the source said of a finding when it was placed."""
+
+    anchor: Anchor | None = None
+    is_confirmed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +30,7 @@ class Seen:
     trace: str
     recorded_ns: int
     traces: frozenset[str]
+    anchor: Anchor | None = None
     is_confirmed: bool = False
     """The source was seen to hold the fault, so that looking again can tell whether it still does."""
     is_edited: bool = False
@@ -41,18 +51,21 @@ class Merge:
         """What is to be shown, the largest saving first."""
         return tuple(sorted(self._seen, key=lambda seen: -seen.finding.saving_us_per_step))
 
-    def add(self, report: Report, trace: str, recorded_ns: int, confirmed: Collection[int] = ()) -> None:
+    def add(self, report: Report, trace: str, recorded_ns: int, held: Sequence[Held] = ()) -> None:
         """Take in one recording. A place that it measured belongs to it unless a newer recording measured it too.
 
-        `confirmed` are positions in the report's findings. Findings without a place speak of the recording as a whole,
+        `held` says of each finding what the source said. Findings without a place speak of the recording as a whole,
         so only the newest recording's count.
         """
         self.remove(trace)
         known = {_identity(seen.finding): index for index, seen in enumerate(self._seen)}
         matched: set[int] = set()
         added: list[Seen] = []
-        for position, finding in enumerate(report.findings):
-            fresh = Seen(next(self._ids), finding, trace, recorded_ns, frozenset({trace}), position in confirmed)
+        for finding, source in itertools.zip_longest(report.findings, held, fillvalue=Held()):
+            assert isinstance(finding, Finding) and isinstance(source, Held)
+            fresh = Seen(
+                next(self._ids), finding, trace, recorded_ns, frozenset({trace}), source.anchor, source.is_confirmed
+            )
             index = known.get(_identity(finding))
             if index is not None:
                 matched.add(index)

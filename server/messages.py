@@ -7,6 +7,7 @@ from typing import BinaryIO
 import msgspec
 
 from ..analyzer.findings import Finding, Report
+from ..codemap.anchors import Anchor
 from ..codemap.fixes.base import Confirmation, DeviceFacts
 
 LENGTH_BYTES = 4
@@ -25,13 +26,21 @@ class Analyze(msgspec.Struct, tag=True, frozen=True):
     """Where the JSON report goes."""
 
 
+class Suspect(msgspec.Struct, frozen=True):
+    """A finding whose fault is to be looked for again."""
+
+    finding: Finding
+    device: DeviceFacts
+    anchor: Anchor | None
+
+
 class Recheck(msgspec.Struct, tag=True, frozen=True):
     """Look again whether findings are in the source."""
 
     id: int
     root: str
     overlay: dict[str, str]
-    findings: tuple[tuple[Finding, DeviceFacts], ...]
+    suspects: tuple[Suspect, ...]
 
 
 class Progress(msgspec.Struct, tag=True, frozen=True):
@@ -52,6 +61,8 @@ class Analyzed(msgspec.Struct, tag=True, frozen=True):
     """The text, by path, of each file that the report speaks of, as it was when it was placed."""
     confirmed: frozenset[int]
     """Positions in `report.findings` of those that the source was seen to hold; a recheck says nothing of others."""
+    anchors: tuple[Anchor | None, ...]
+    """What each finding's statement says, so that it is found again."""
     seconds: float
 
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from lsprotocol import types as lsp
 
 from ..analyzer.findings import Evidence, Finding, Location, Severity
-from ..codemap.ignores import is_ignored
 from .documents import lines_with_ends, to_units
 from .merge import Seen, recurring
 from .pages import page_uri
@@ -48,11 +47,10 @@ class Publisher:
 
     def shown(self, path: str, settings: Settings) -> list[Seen]:
         """The findings of one file that are to be seen: wanted, not silenced by a comment, sure enough."""
-        lines = self.lines(path)
         return [
             seen
             for seen in self._state.findings_in(path)
-            if is_wanted(seen.finding, settings) and not is_ignored(seen.finding, lines)
+            if is_wanted(seen.finding, settings) and not self._state.is_silenced(seen)
         ]
 
     def unplaced(self, settings: Settings) -> dict[str, list[lsp.Diagnostic]]:

@@ -16,7 +16,7 @@ from .documents import differences
 from .engine import Engine
 from .folders import Folder
 from .merge import Seen
-from .messages import Failed, Recheck, Rechecked
+from .messages import Failed, Recheck, Rechecked, Suspect
 from .places import speaks_of
 
 log = logging.getLogger(__name__)
@@ -81,7 +81,11 @@ class Repairs:
         key = (folder.uri, path)
         while True:
             self._again.discard(key)
-            concerned = [seen for seen in folder.state.seen if speaks_of(seen.finding, path)]
+            concerned = [
+                seen
+                for seen in folder.state.seen
+                if speaks_of(seen.finding, path) and not folder.state.is_silenced(seen)
+            ]
             # What was edited first, and shown at once; a fix elsewhere in the file may have cured the others.
             edited = [seen for seen in concerned if seen.is_edited]
             rest = [seen for seen in concerned if seen.is_confirmed and not seen.is_edited]
@@ -116,7 +120,7 @@ class Repairs:
         if not batch:
             return ()
         overlay = self._engine.overlay(folder)
-        asked = tuple((seen.finding, folder.state.device(seen.trace)) for seen in batch)
+        asked = tuple(Suspect(seen.finding, folder.state.device(seen.trace), seen.anchor) for seen in batch)
         answer = await self._engine.sources.call(lambda job_id: Recheck(job_id, str(folder.real_root), overlay, asked))
         if isinstance(answer, Failed):
             raise Stale(answer.message)

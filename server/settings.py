@@ -68,11 +68,11 @@ def parse_settings(raw: Any, base: Settings = Settings()) -> Parsed:
 
 
 def _section(raw: Any) -> Mapping[str, Any]:
-    for name in (SECTION, "globalSettings", "settings"):
+    for name in ("globalSettings", "settings", SECTION):
         if isinstance(raw, Mapping) and name in raw:
             raw = raw[name]
-    if isinstance(raw, list):  # one per folder; the folder's own are asked for by workspace/configuration
-        raw = raw[0] if raw else None
+        if isinstance(raw, list):  # one per folder; a folder's own are asked for by workspace/configuration
+            raw = raw[0] if raw else None
     return raw if isinstance(raw, Mapping) else {}
 
 

@@ -10,8 +10,10 @@ from dataclasses import dataclass, replace
 
 from ..analyzer.findings import Hotspot, Location, Report, TraceSummary
 from ..codemap.fixes.base import Confirmation, DeviceFacts
-from .documents import Replacement, differences, lines_with_ends, moved, touches
-from .merge import Merge, Seen
+from ..codemap.source import SourceFile, split_lines
+from ..codemap.suppress import is_suppressed
+from .documents import Replacement, differences, moved, touches
+from .merge import Held, Merge, Seen
 from .messages import Analyzed
 from .places import moved_finding, speaks_of
 
@@ -64,6 +66,7 @@ class FolderState:
         self._merge = Merge()
         self._recordings: dict[str, Recording] = {}
         self._texts: dict[str, str] = {}
+        self._files: dict[str, SourceFile] = {}
         self._marks: dict[tuple[str, str], Mark] = {}
         self._repaired: list[Repaired] = []
 
@@ -107,6 +110,13 @@ class FolderState:
             if (where := seen.finding.location) and where.path == path and not _is_empty(where)
         )
 
+    def is_silenced(self, seen: Seen) -> bool:
+        """Whether a comment in the present text asks not to be told of a finding."""
+        where = seen.finding.location
+        if where is None or where.path not in self._texts:
+            return False
+        return is_suppressed(self._file(where.path), where, seen.finding.code, seen.finding.slug)
+
     def unplaced(self) -> tuple[Seen, ...]:
         """The findings without a place in the source."""
         return tuple(seen for seen in self.seen if seen.finding.location is None)
@@ -132,9 +142,9 @@ class FolderState:
                 report = _moved_report(report, path, edit)
         self._forget_measured(report, recorded_ns)
         kept = [i for i, f in enumerate(report.findings) if not self._is_repaired(f.slug, f.location)]
-        confirmed = {kept.index(i) for i in answer.confirmed if i in kept}
         report = replace(report, findings=tuple(report.findings[i] for i in kept))
-        self._merge.add(report, trace, recorded_ns, confirmed)
+        held = [Held(answer.anchors[i], i in answer.confirmed) for i in kept]
+        self._merge.add(report, trace, recorded_ns, held)
         self._recordings[trace] = Recording(recorded_ns, report.trace, answer.device)
         for spot in report.hotspots:
             key = (spot.path, spot.qualname)
@@ -186,7 +196,6 @@ class FolderState:
                 seen.finding,
                 location=confirmation.location,
                 fixes=confirmation.fixes,
-                related=confirmation.related or seen.finding.related,
             )
             seen = replace(seen, finding=found, is_confirmed=True, is_edited=False)
             for edit in edits:
@@ -212,9 +221,17 @@ class FolderState:
     def _newest_ns(self) -> int:
         return max((recording.recorded_ns for recording in self._recordings.values()), default=-1)
 
+    def _file(self, path: str) -> SourceFile:
+        """The lines of a text, unparsed."""
+        text = self._texts[path]
+        known = self._files.get(path)
+        if known is None or known.text is not text:
+            known = self._files[path] = SourceFile(path, text, split_lines(text), None, ())
+        return known
+
     def _line(self, path: str, line: int) -> str:
-        lines = lines_with_ends(self._texts.get(path, ""))
-        return lines[line - 1].rstrip("\r\n") if 0 < line <= len(lines) else ""
+        lines = self._file(path).lines if path in self._texts else ()
+        return lines[line - 1] if 0 < line <= len(lines) else ""
 
     def _is_repaired(self, slug: str, where: Location | None) -> bool:
         """Whether an older recording shows a fault that the source no longer has."""

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types as lsp
 
-from ...analyzer.figures import format_ms
-from ...analyzer.findings import Finding, Fix, Safety, TextEdit
+from ...analyzer.findings import Fix, Safety, TextEdit
 from ...codemap.edits import EditError, apply_edits
-from ...codemap.ignores import ignore_comment
+from ...codemap.suppress import suppressing
+from ...codemap.titles import titled
 from ..documents import lines_with_ends, to_units
 from ..folders import Folder
 from ..merge import Seen
@@ -64,13 +64,6 @@ def register(server: Server) -> None:
         return action
 
 
-def title_of(fix: Fix, finding: Finding) -> str:
-    """What a fix does and saves, and whether it wants a look at the results."""
-    saving = finding.saving_us_per_step
-    about = f" (about {format_ms(saving)} ms per step)" if saving > 0 else ""
-    return f"{fix.title}{about}{' (check results)' if fix.safety is Safety.UNSAFE else ''}"
-
-
 def workspace_edit(server: Server, folder: Folder, edits: Sequence[TextEdit]) -> lsp.WorkspaceEdit:
     """Edits by file, each with the version of the text it was made for, so that the editor can refuse a stale one."""
     changes: list[lsp.TextDocumentEdit | lsp.CreateFile | lsp.RenameFile | lsp.DeleteFile] = []
@@ -104,7 +97,7 @@ def _actions(server: Server, folder: Folder, path: str, params: lsp.CodeActionPa
 
 def _fix_action(seen: Seen, fix: Fix, uri: str, diagnostic: lsp.Diagnostic) -> lsp.CodeAction:
     return lsp.CodeAction(
-        title_of(fix, seen.finding),
+        titled(fix, seen.finding).title,
         kind=lsp.CodeActionKind.QuickFix,
         diagnostics=[diagnostic],
         is_preferred=fix.safety is Safety.SAFE or None,
@@ -140,7 +133,7 @@ def _ignoring(server: Server, folder: Folder, seen_id: int) -> Sequence[TextEdit
     text = _text(server, folder, where.path)
     lines = lines_with_ends(text)
     line = lines[where.end_line - 1].rstrip("\r\n") if where.end_line <= len(lines) else ""
-    column, comment = ignore_comment(line, seen.finding.slug)
+    column, comment = suppressing(line, seen.finding.slug)
     edit = TextEdit(where.path, where.end_line, column, where.end_line, column, comment)
     if _parses(text) and not _parses(apply_edits(text, [edit])):
         raise Stale("a comment cannot stand at the end of this line")

@@ -51,11 +51,12 @@ class Fabricated:
         paths = {f.location.path for f in report.findings if f.location} | {h.path for h in report.hotspots}
         sources = {path: file.text for path in paths if (file := workspace.file(path))}
         seconds = time.perf_counter() - started_s
-        return Analyzed(job.id, report, DeviceFacts(), sources, frozenset(confirmed), seconds)
+        anchors = (None,) * len(report.findings)
+        return Analyzed(job.id, report, DeviceFacts(), sources, frozenset(confirmed), anchors, seconds)
 
     def recheck(self, job: Recheck) -> Rechecked:
         workspace = open_workspace(Path(job.root), job.overlay)
-        return Rechecked(job.id, tuple(confirm(finding, workspace) for finding, _ in job.findings))
+        return Rechecked(job.id, tuple(confirm(one.finding, workspace) for one in job.suspects))
 
 
 def confirm(finding: Finding, workspace: Workspace) -> Confirmation | None:

@@ -48,7 +48,10 @@ def measure(
 
     host_steps = union(steps.start_ns[steady], steps.end_ns[steady])
     host_steps_ns = max(host_steps.total_ns, 1)
-    by_phase = [_phase_ns(trace, phase, p, rows, windows, steps, has_device) for p in Phase]
+    forward_ns, backward_ns, optimizer_ns = (
+        _phase_ns(trace, phase, wanted, rows, windows, steps, has_device)
+        for wanted in (Phase.FORWARD, Phase.BACKWARD, Phase.OPTIMIZER)
+    )
     data = _spans(trace, np.flatnonzero((phase == Phase.DATA) & _is_host(trace)))
     return Breakdown(
         step_us=_median(step_ns) / 1000,
@@ -63,9 +66,9 @@ def measure(
         communication_overlap_pct=_percent(communication_ns - exposed_ns, communication_ns),
         idle_pct=share(idle_ns),
         data_loading_pct=_percent(shared_ns(data, host_steps), host_steps_ns),
-        forward_pct=share(by_phase[Phase.FORWARD]),
-        backward_pct=share(by_phase[Phase.BACKWARD]),
-        optimizer_pct=share(by_phase[Phase.OPTIMIZER]),
+        forward_pct=share(forward_ns),
+        backward_pct=share(backward_ns),
+        optimizer_pct=share(optimizer_ns),
         idle_by_cause_pct=_idle_by_cause(idle, windows, idle_ns, total_ns),
         kernels_per_step=_kernels_per_step(trace, steps),
         class_pct=_class_shares(trace, steps, kernel_class),

@@ -117,12 +117,12 @@ class _Waits:
 def _waits(trace: Trace, launches: Launches) -> _Waits:
     """Synchronisations, and launching calls (copies from or to pageable memory) that return after their own work."""
     is_sync = np.array([_SYNC_CALL.search(name) is not None for name in trace.names], dtype=bool)[trace.name]
-    rows = np.flatnonzero(is_sync & (trace.cat == Category.RUNTIME))
+    holds = is_sync & (trace.cat == Category.RUNTIME)
     copies = trace.rows(Category.MEMCPY)
     copies = copies[launches.runtime[copies] >= 0]
     calls = launches.runtime[copies]
-    blocking = calls[trace.end_ns[calls] >= trace.end_ns[copies]]
-    rows = np.union1d(rows, blocking).astype(np.int32)
+    holds[calls[trace.end_ns[calls] >= trace.end_ns[copies]]] = True
+    rows = np.flatnonzero(holds).astype(np.int32)
     return _Waits(rows, trace.ts_ns[rows], trace.end_ns[rows])
 
 

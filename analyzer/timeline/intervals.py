@@ -58,9 +58,11 @@ def intersection(left: Spans, right: Spans) -> Spans:
 
 def cut(spans: Spans, moments_ns: IntArray) -> Spans:
     """The same time, parted at the given moments."""
-    bounds = np.unique(np.concatenate([spans.start_ns, spans.end_ns, moments_ns]))
-    inside = _covers(spans, bounds[:-1])
-    return Spans(bounds[:-1][inside], bounds[1:][inside])
+    # Sorted runs one after the other: a stable sort merges them, several times faster than np.unique hashes them.
+    bounds = np.sort(np.concatenate([spans.start_ns, spans.end_ns, moments_ns]), kind="stable")
+    start, end = bounds[:-1], bounds[1:]
+    inside = (end > start) & _covers(spans, start)
+    return Spans(start[inside], end[inside])
 
 
 def covered_ns(spans: Spans, start_ns: IntArray, end_ns: IntArray) -> IntArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from enum import IntEnum
 
 import numpy as np
 
@@ -10,14 +11,27 @@ from ..trace.model import DEVICE_CATEGORIES, NONE, BoolArray, Category, Int8Arra
 from .model import CallTree, Launches, Phase, Steps
 from .tree import enclosing, is_step_mark
 
-_DATA = re.compile(r"^enumerate\(DataLoader\)#|torch/utils/data/dataloader\.py\(\d+\): __next__$")
-_OPTIMIZER = re.compile(r"^Optimizer\.(step|zero_grad)#|torch/optim/\w+\.py\(\d+\): (step|zero_grad)$")
-_BACKWARD_CALL = re.compile(
-    r"^<built-in method run_backward of |torch/(autograd/__init__|_tensor)\.py\(\d+\): backward$"
-    r"|torch/autograd/graph\.py\(\d+\): _engine_run_backward$"
+_MARK = re.compile(
+    r"(?P<DATA>^enumerate\(DataLoader\)#|torch/utils/data/dataloader\.py\(\d+\): __next__$)"
+    r"|(?P<OPTIMIZER>^Optimizer\.(?:step|zero_grad)#|torch/optim/\w+\.py\(\d+\): (?:step|zero_grad)$)"
+    r"|(?P<BACKWARD_CALL>^<built-in method run_backward of |torch/(?:autograd/__init__|_tensor)\.py\(\d+\): backward$"
+    r"|torch/autograd/graph\.py\(\d+\): _engine_run_backward$)"
+    r"|(?P<BACKWARD_NODE>^autograd::engine::evaluate_function: |Backward\d*$)"
+    r"|(?P<MODULE>^nn\.Module: )"
 )
-_BACKWARD_NODE = re.compile(r"^autograd::engine::evaluate_function: |Backward\d*$")
-_MODULE = re.compile(r"^nn\.Module: ")
+
+
+class _Mark(IntEnum):
+    """What the name of a host event says about its phase."""
+
+    NONE = 0
+    DATA = 1
+    OPTIMIZER = 2
+    BACKWARD_CALL = 3
+    """Python's call of the autograd engine."""
+    BACKWARD_NODE = 4
+    """An autograd node being run: `evaluate_function`, and in old traces the `...Backward` operator itself."""
+    MODULE = 5
 
 
 def find_phases(trace: Trace, tree: CallTree, launches: Launches, steps: Steps, forward_op: Int32Array) -> Int8Array:
@@ -28,12 +42,14 @@ def find_phases(trace: Trace, tree: CallTree, launches: Launches, steps: Steps, 
     with neither (inference without stacks), every operator that is in no other phase.
     """
     phase = np.full(len(trace), Phase.OTHER, dtype=np.int8)
-    is_backward = _under(tree, _backward_nodes(trace) | _called(trace, _BACKWARD_CALL))
-    is_backward |= _autograd_threads(trace, is_backward)[trace.thread] & _is_host(trace)
-    phase[_is_forward(trace, tree, steps, forward_op, is_backward)] = Phase.FORWARD
+    mark = _marks(trace)
+    is_backward = _under(tree, (mark == _Mark.BACKWARD_NODE) | (mark == _Mark.BACKWARD_CALL))
+    is_backward |= _autograd_threads(trace, mark, is_backward)[trace.thread] & _is_host(trace)
+    in_module = _under(tree, mark == _Mark.MODULE)
+    phase[_is_forward(trace, tree, steps, forward_op, is_backward, in_module)] = Phase.FORWARD
     phase[is_backward] = Phase.BACKWARD
-    phase[_under(tree, _called(trace, _OPTIMIZER))] = Phase.OPTIMIZER
-    phase[_under(tree, _called(trace, _DATA))] = Phase.DATA
+    phase[_under(tree, mark == _Mark.OPTIMIZER)] = Phase.OPTIMIZER
+    phase[_under(tree, mark == _Mark.DATA)] = Phase.DATA
     device_rows = trace.rows(*DEVICE_CATEGORIES)
     cause = np.where(launches.runtime[device_rows] >= 0, launches.runtime[device_rows], launches.op[device_rows])
     phase[device_rows] = np.where(cause >= 0, phase[cause], Phase.OTHER)
@@ -48,7 +64,7 @@ def find_forward_ops(trace: Trace, tree: CallTree, launches: Launches) -> Int32A
     one to start is the one that took it. Activation checkpointing runs forward operators again inside a backward node:
     those have no forward operator but themselves, and a node inside another node belongs to one of them.
     """
-    is_node = _backward_nodes(trace) & (trace.sequence >= 0)
+    is_node = (_marks(trace) == _Mark.BACKWARD_NODE) & (trace.sequence >= 0)
     above = np.where(tree.parent >= 0, enclosing(tree.parent, is_node)[tree.parent], NONE)
     is_root = is_node & ((above < 0) | (trace.sequence[above] != trace.sequence))
     roots = np.flatnonzero(is_root)
@@ -112,12 +128,17 @@ def _by_flow(trace: Trace, nodes: IntArray, candidates: IntArray) -> Int32Array:
 
 
 def _is_forward(
-    trace: Trace, tree: CallTree, steps: Steps, forward_op: Int32Array, is_backward: BoolArray
+    trace: Trace,
+    tree: CallTree,
+    steps: Steps,
+    forward_op: Int32Array,
+    is_backward: BoolArray,
+    in_module: BoolArray,
 ) -> BoolArray:
     """Rows of the forward pass, those of the data loader and the optimizer not yet taken out."""
-    in_module = _under(tree, _called(trace, _MODULE))
-    sources = np.unique(forward_op[forward_op >= 0])
-    sources = sources[(steps.of[sources] >= 0) & ~is_backward[sources]]
+    is_source = np.zeros(len(trace), dtype=bool)
+    is_source[forward_op[forward_op >= 0]] = True
+    sources = np.flatnonzero(is_source & (steps.of >= 0) & ~is_backward)
     if not len(sources):
         return in_module if in_module.any() else tree.op >= 0
     step = steps.of[sources]
@@ -127,8 +148,9 @@ def _is_forward(
     np.maximum.at(last, step, trace.end_ns[sources])
     own = np.maximum(steps.of, 0)
     between = (steps.of >= 0) & (trace.ts_ns >= first[own]) & (trace.end_ns <= last[own])
-    on_thread = np.isin(trace.thread, np.unique(trace.thread[sources]))
-    return in_module | (_is_host(trace) & between & on_thread)
+    has_source = np.zeros(len(trace.threads), dtype=bool)
+    has_source[trace.thread[sources]] = True
+    return in_module | (_is_host(trace) & between & has_source[trace.thread])
 
 
 def _outermost_op(trace: Trace, tree: CallTree) -> Int32Array:
@@ -139,17 +161,12 @@ def _outermost_op(trace: Trace, tree: CallTree) -> Int32Array:
     return enclosing(tree.parent, ~goes_on)
 
 
-def _backward_nodes(trace: Trace) -> BoolArray:
-    """Autograd nodes being run: `evaluate_function`, and in old traces the `...Backward` operator itself."""
-    return _called(trace, _BACKWARD_NODE) & (trace.cat == Category.CPU_OP)
-
-
-def _autograd_threads(trace: Trace, is_backward: BoolArray) -> BoolArray:
-    """Shape (threads,): threads that run autograd nodes and mark no step, optimizer or module of their own."""
+def _autograd_threads(trace: Trace, mark: Int8Array, is_backward: BoolArray) -> BoolArray:
+    """Shape (threads,): threads that run autograd nodes and mark no step, optimizer or data loader of their own."""
     count = len(trace.threads)
-    has_nodes = np.bincount(trace.thread[_backward_nodes(trace)], minlength=count) > 0
-    marks = is_step_mark(trace) | _called(trace, _OPTIMIZER) | _called(trace, _DATA)
-    is_main = np.bincount(trace.thread[marks], minlength=count) > 0
+    has_nodes = np.bincount(trace.thread[mark == _Mark.BACKWARD_NODE], minlength=count) > 0
+    is_own = is_step_mark(trace) | (mark == _Mark.OPTIMIZER) | (mark == _Mark.DATA)
+    is_main = np.bincount(trace.thread[is_own], minlength=count) > 0
     if not is_main.any():
         # Without marks, the thread with the most operators outside backward is the program's own.
         own = (trace.cat == Category.CPU_OP) & ~is_backward
@@ -162,10 +179,13 @@ def _under(tree: CallTree, wanted: BoolArray) -> BoolArray:
     return enclosing(tree.parent, wanted) != NONE
 
 
-def _called(trace: Trace, pattern: re.Pattern[str]) -> BoolArray:
-    """Host rows whose name the pattern finds."""
-    hits = np.array([pattern.search(name) is not None for name in trace.names], dtype=bool)
-    return hits[trace.name] & _is_host(trace)
+def _marks(trace: Trace) -> Int8Array:
+    """Shape (n,): the `_Mark` of each host event; only operators count as nodes."""
+    found = (_MARK.search(name) for name in trace.names)
+    of_name = np.array([_Mark[m.lastgroup or "NONE"] if m else _Mark.NONE for m in found], dtype=np.int8)
+    mark = np.where(_is_host(trace), of_name[trace.name], _Mark.NONE)
+    mark[(mark == _Mark.BACKWARD_NODE) & (trace.cat != Category.CPU_OP)] = _Mark.NONE
+    return mark
 
 
 def _is_host(trace: Trace) -> BoolArray:

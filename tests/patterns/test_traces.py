@@ -1,0 +1,79 @@
+"""Each rule on its own traces: `<slug>/traces.py` holds `positive_*` and `negative_*` functions that build them."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from torchtraceap.analyzer.analysis import Options, analyze
+from torchtraceap.analyzer.assess import to_finding
+from torchtraceap.analyzer.findings import Finding, Severity
+from torchtraceap.analyzer.patterns.registry import all_patterns
+from torchtraceap.analyzer.trace.model import Trace
+
+HERE = Path(__file__).parent
+SENTENCE = re.compile(r"[^:;]+: \d[\d.]* of \d[\d.]* ms per step; .+ would save about \d[\d.]* ms \((under 1|\d+) %\)")
+
+
+def _scenes(prefix: str) -> list:
+    found = []
+    for path in sorted(HERE.glob("*/traces.py")):
+        slug = path.parent.name
+        spec = importlib.util.spec_from_file_location(f"tests.patterns.{slug}.traces", path)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        for name, build in vars(module).items():
+            if name.startswith(prefix):
+                found.append(pytest.param(slug, build, id=f"{slug}-{name}"))
+    return found
+
+
+def _findings(slug: str, trace: Trace) -> list[Finding]:
+    options = Options(select=(slug,))
+    analysis = analyze(trace, options)
+    return [to_finding(analysis.timeline, d.pattern, d.candidate, options) for d in analysis.detected]
+
+
+@pytest.mark.parametrize(("slug", "build"), _scenes("positive_"))
+def test_fault_is_found(slug: str, build: Callable[[], Trace]) -> None:
+    trace = build()
+    findings = _findings(slug, trace)
+    shown = [finding for finding in findings if finding.severity is not Severity.HINT]
+    assert shown, findings
+    for finding in shown:
+        assert finding.slug == slug
+        if finding.saving_us_per_step:
+            assert SENTENCE.fullmatch(finding.message), finding.message
+        for evidence in finding.evidence:
+            assert np.isin(evidence.events, trace.file_index).all()
+
+
+@pytest.mark.parametrize(("slug", "build"), _scenes("positive_"))
+def test_occurrences_can_be_placed_and_regrouped(slug: str, build: Callable[[], Trace]) -> None:
+    analysis = analyze(build(), Options(select=(slug,)))
+    for detected in analysis.detected:
+        anchors = [occurrence.anchor for occurrence in detected.candidate.occurrences]
+        assert len(set(anchors)) == len(anchors)
+        steps = analysis.timeline.steps.of[anchors]
+        assert not analysis.timeline.steps.is_warmup[steps].any()
+
+
+@pytest.mark.parametrize(("slug", "build"), _scenes("negative_"))
+def test_harmless_code_stays_silent(slug: str, build: Callable[[], Trace]) -> None:
+    findings = _findings(slug, build())
+    assert [f.message for f in findings if f.severity is not Severity.HINT] == []
+
+
+@pytest.mark.parametrize("pattern", all_patterns(), ids=lambda pattern: pattern.slug)
+def test_every_pattern_has_faults_and_harmless_traces(pattern) -> None:
+    counts = {
+        prefix: sum(scene.values[0] == pattern.slug for scene in _scenes(prefix))
+        for prefix in ("positive_", "negative_")
+    }
+    assert counts["positive_"] >= 2 and counts["negative_"] >= 2

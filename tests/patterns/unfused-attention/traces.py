@@ -1,0 +1,89 @@
+from tests.patterns.scenes import TraceBuilder, on_cpu, on_device
+from torchtraceap.analyzer.trace.model import Trace
+
+HALF = ("c10::BFloat16", "c10::BFloat16")
+GEMM = "ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_64x3_tn"
+Q, K, V, S = (4, 12, 1024, 64), (4, 12, 64, 1024), (4, 12, 1024, 64), (4, 12, 1024, 1024)
+
+
+def _attention(b: TraceBuilder, *, glue: bool = True, softmax_us: float = 900) -> None:
+    b.leaf("aten::matmul", kernel=GEMM, kernel_us=300, shapes=(Q, K), types=HALF)
+    if glue:
+        b.leaf("aten::mul", kernel="void at::native::vectorized_elementwise_kernel<4>", kernel_us=200, shapes=(S, ()))
+    b.leaf("aten::softmax", kernel="cunn_SoftMaxForward", kernel_us=softmax_us, shapes=(S,), types=HALF)
+    b.leaf("aten::matmul", kernel=GEMM, kernel_us=300, shapes=(S, V), types=HALF)
+
+
+def _mlp(b: TraceBuilder, us: float = 1500) -> None:
+    b.leaf("aten::linear", kernel=GEMM, kernel_us=us, shapes=((4, 1024, 768), (3072, 768)), types=HALF)
+
+
+def positive_three_passes() -> Trace:
+    def body(b: TraceBuilder) -> None:
+        for _ in range(3):
+            _mlp(b)
+            _attention(b)
+
+    return on_device(body, frames=("train.py(40): main", "vit.py(12): forward"))
+
+
+def positive_without_shapes() -> Trace:
+    def body(b: TraceBuilder) -> None:
+        for _ in range(3):
+            b.leaf("aten::linear", kernel=GEMM, kernel_us=1500)
+            for name, us in (("aten::bmm", 300), ("aten::div", 200), ("aten::_softmax", 900), ("aten::bmm", 300)):
+                b.leaf(name, kernel=GEMM if name == "aten::bmm" else "elementwise_kernel", kernel_us=us)
+
+    return on_device(body)
+
+
+def positive_on_the_cpu() -> Trace:
+    q, k, s = (6, 4, 384, 32), (6, 4, 32, 384), (6, 4, 384, 384)
+
+    def body(b: TraceBuilder) -> None:
+        b.leaf("aten::linear", us=4000)
+        b.leaf("aten::matmul", us=5000, shapes=(q, k))
+        b.leaf("aten::mul", us=2000, shapes=(s, ()))
+        b.leaf("aten::softmax", us=4000, shapes=(s,))
+        b.leaf("aten::matmul", us=5000, shapes=(s, q))
+
+    return on_cpu(body)
+
+
+def negative_fused() -> Trace:
+    def body(b: TraceBuilder) -> None:
+        _mlp(b)
+        with b.op("aten::scaled_dot_product_attention"), b.op("aten::_flash_attention_forward"):
+            b.kernel("pytorch_flash::flash_fwd_kernel", us=700)
+
+    return on_device(body)
+
+
+def negative_math_fallback_of_the_fused_call() -> Trace:
+    def body(b: TraceBuilder) -> None:
+        _mlp(b)
+        with b.op("aten::scaled_dot_product_attention"), b.op("aten::_scaled_dot_product_attention_math"):
+            _attention(b)
+
+    return on_device(body)
+
+
+def negative_classifier_softmax_between_layers() -> Trace:
+    """A softmax over class scores, with products near by that it has nothing to do with."""
+
+    def body(b: TraceBuilder) -> None:
+        b.leaf("aten::bmm", kernel=GEMM, kernel_us=300, shapes=(Q[1:], K[1:]), types=HALF)
+        b.leaf("aten::linear", kernel=GEMM, kernel_us=900, shapes=((4, 768), (1000, 768)))
+        b.leaf("aten::softmax", kernel="cunn_SoftMaxForward", kernel_us=900, shapes=((4, 1000),))
+        b.leaf("aten::matmul", kernel=GEMM, kernel_us=300, shapes=((4, 1000), (1000, 64)))
+
+    return on_device(body)
+
+
+def negative_softmax_of_another_size() -> Trace:
+    def body(b: TraceBuilder) -> None:
+        b.leaf("aten::bmm", kernel=GEMM, kernel_us=300, shapes=((8, 64, 64), (8, 64, 64)))
+        b.leaf("aten::softmax", kernel="cunn_SoftMaxForward", kernel_us=900, shapes=((8, 64, 1000),))
+        b.leaf("aten::bmm", kernel=GEMM, kernel_us=300, shapes=((8, 64, 32), (8, 32, 64)))
+
+    return on_device(body)

@@ -22,7 +22,7 @@ from .host_axis import HostAxis, lay_out
 from .model import CallTree, Launches, NodeKind, ReplayGraph, Steps
 from .nodes import Nodes, concatenate, device_nodes, host_nodes
 from .streams import DeviceWork, collect
-from .waits import HostWait, host_waits, stream_waits
+from .waits import HostWait, host_waits, stream_waits, unrecorded_waits
 
 _RUN_AHEAD = 0.25
 """The device sets the pace when at the end of a step it lags behind the host by more than this share of the step."""
@@ -47,6 +47,7 @@ def build_graph(trace: Trace, steps: Steps, tree: CallTree, launches: Launches) 
     wait_start, wait_end = _device_wait_stretches(axis, waits)
     handover = find_handovers(trace, tree, axis, wait_start, wait_end)
     held = stream_waits(trace, axis, work)
+    held += unrecorded_waits(work, device_nodes(trace, axis, work, held).gap_ns)
     nodes = concatenate(device_nodes(trace, axis, work, held), host_nodes(axis, steps, replayed, waits, handover))
     edges = held + [(len(work.row) + i, event) for i, wait in enumerate(waits) for event in wait.events]
     order = _order(nodes, edges)

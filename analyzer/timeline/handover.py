@@ -46,15 +46,14 @@ def find_handovers(trace: Trace, tree: CallTree, axis: HostAxis, wait_start: Int
     lane = axis.lane_at(axis.row_start[host])
     main = host[lane == 0]
     roots = host[(lane > 0) & (tree.parent[host] < 0)]
+    if not len(roots):
+        return _nothing()
     roots = roots[np.argsort(axis.row_start[roots], kind="stable")]
-    cuts = np.unique(np.concatenate([[0], axis.row_start[main], axis.row_end[main], [axis.span_ns - 1]]))
+    cuts = np.sort(np.concatenate([[0], axis.row_start[main], axis.row_end[main], [axis.span_ns - 1]]))
     lane = axis.lane_at(axis.row_start[roots])
     start, end = axis.row_start[roots] - lane * axis.span_ns, axis.row_end[roots] - lane * axis.span_ns
     stretch = np.clip(np.searchsorted(cuts, start, side="right") - 1, 0, len(cuts) - 2)
     first = np.flatnonzero((np.diff(stretch, prepend=-1) != 0) | (np.diff(lane, prepend=-1) != 0))
-    if not len(first):
-        none = np.empty(0, dtype=np.int64)
-        return Handover(none, none, none, none, none, none.astype(bool))
     burst_start, burst_end = start[first], np.maximum.reduceat(end, first)
     busy = np.add.reduceat(end - start, first)
     stretch_start, stretch_end = cuts[stretch[first]], cuts[stretch[first] + 1]
@@ -74,3 +73,8 @@ def find_handovers(trace: Trace, tree: CallTree, axis: HostAxis, wait_start: Int
         main_end=until,
         joined=joined & ~waiting,
     )
+
+
+def _nothing() -> Handover:
+    none = np.empty(0, dtype=np.int64)
+    return Handover(none, none, none, none, none, none.astype(bool))

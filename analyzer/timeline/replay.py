@@ -16,6 +16,8 @@ from .edit import Edit
 from .model import NodeKind, ReplayGraph
 
 NS_PER_US = 1000.0
+_SHORT_RUN = 12
+"""Events up to which a plain loop is quicker than numpy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,19 @@ class _Work:
     is_live: BoolArray
     """False for device work that is not launched any more, and for waits that are not waited."""
 
+    def ends(self, first: int, after: int, late_ns: float, floor_ns: float) -> list[float]:
+        """When the events of a run are done: event k at `done[k] + max(floor, late + launched[j] for j <= k)`."""
+        if after - first > _SHORT_RUN:
+            ready = np.maximum.accumulate(self.launched_ns[first:after]) + late_ns
+            return (self.done_ns[first:after] + np.maximum(ready, floor_ns)).tolist()
+        ends = []
+        for launched, done in zip(
+            self.launched_ns[first:after].tolist(), self.done_ns[first:after].tolist(), strict=True
+        ):
+            floor_ns = max(floor_ns, launched + late_ns)
+            ends.append(done + floor_ns)
+        return ends
+
     @staticmethod
     def of(graph: ReplayGraph, edit: Edit, clock: _HostClock) -> _Work:
         """Device work with an edit's factors applied and removed operators' launches left out."""
@@ -115,43 +130,51 @@ class _Work:
 def _run(graph: ReplayGraph, edit: Edit, clock: _HostClock) -> tuple[FloatArray, FloatArray]:
     """Host span and period of each step, in ns.
 
-    Device events launched in a row by one thread on one stream are taken together: with nothing else between, event k
-    is done at `done[k] + max(stream free - before[first], launched[j] for j <= k)`, a running maximum.
+    Device events launched in a row by one thread on one stream are taken together: see `_Work.ends`.
     """
     work = _Work.of(graph, edit, clock)
+    own, peer_own = clock.at_node.tolist(), clock.at_peer.tolist()
+    stream_ns, before, sources = graph.stream_ns.tolist(), work.before_ns.tolist(), graph.edge_source.tolist()
     late = (-clock.at_lane).tolist()
     """Per lane: how much later than its own clock a thread is, from waiting."""
     free: dict[int, float] = {}
-    ended = np.zeros(len(graph.kind))
-    marks = np.zeros(len(graph.kind))
-    for node, after, kind, lane, queue in _runs(graph):
-        sources = graph.edge_source[graph.edge_start[node] : graph.edge_start[node + 1]] if work.is_live[node] else ()
-        held_until = float(ended[sources].max()) if len(sources) else -np.inf
+    ended = [0.0] * len(own)
+    marks = np.zeros(len(own))
+    for node, after, kind, lane, queue, first_edge, last_edge in _runs(graph):
+        held_until = -np.inf
+        if first_edge != last_edge and work.is_live[node]:
+            held_until = max(ended[source] for source in sources[first_edge:last_edge])
         if kind == NodeKind.DEVICE:
-            ready = np.maximum.accumulate(work.launched_ns[node:after]) + late[lane]
-            floor = max(free.get(queue, 0.0), held_until - graph.stream_ns[node]) - work.before_ns[node]
-            ended[node:after] = work.done_ns[node:after] + np.maximum(ready, floor)
-            free[queue] = float(ended[after - 1])
+            floor = max(free.get(queue, 0.0), held_until - stream_ns[node]) - before[node]
+            ended[node:after] = work.ends(node, after, late[lane], floor)
+            free[queue] = ended[after - 1]
         elif kind == NodeKind.WAIT:
-            late[lane] = max(late[lane], held_until - clock.at_node[node])
+            late[lane] = max(late[lane], held_until - own[node])
         elif kind == NodeKind.ENTRY:
-            late[lane] = clock.at_peer[node] + late[0] + graph.launch_ns[node] - clock.at_node[node]
+            late[lane] = peer_own[node] + late[0] + float(graph.launch_ns[node]) - own[node]
         elif kind == NodeKind.JOIN:
             helper = int(graph.peer[node] // graph.span_ns)
-            late[lane] = max(late[lane], clock.at_peer[node] + late[helper] - clock.at_node[node])
+            late[lane] = max(late[lane], peer_own[node] + late[helper] - own[node])
         elif graph.position[node] >= 0:
-            marks[node] = clock.at_node[node] + late[lane]
-    return _step_times(graph, ended, marks)
+            marks[node] = own[node] + late[lane]
+    return _step_times(graph, np.array(ended), marks)
 
 
-def _runs(graph: ReplayGraph) -> Iterator[tuple[int, int, int, int, int]]:
-    """(first node, node after the last, kind, lane, queue) of each run of nodes that are taken together."""
+def _runs(graph: ReplayGraph) -> Iterator[tuple[int, int, int, int, int, int, int]]:
+    """(first node, node after the last, kind, lane, queue, first edge, edge after the last) of nodes taken together."""
     alone = (graph.kind != NodeKind.DEVICE) | (np.diff(graph.edge_start) > 0)
-    changes = (np.diff(graph.queue, prepend=-1) != 0) | (np.diff(graph.lane, prepend=-1) != 0)
-    begins = alone | changes
-    begins[1:] |= alone[:-1] & (graph.kind[:-1] != NodeKind.DEVICE)
+    begins = alone | (np.diff(graph.queue, prepend=-1) != 0) | (np.diff(graph.lane, prepend=-1) != 0)
+    begins[1:] |= graph.kind[:-1] != NodeKind.DEVICE
     first = np.flatnonzero(begins)
-    columns = (first, np.append(first[1:], len(begins)), graph.kind[first], graph.lane[first], graph.queue[first])
+    columns = (
+        first,
+        np.append(first[1:], len(begins)),
+        graph.kind[first],
+        graph.lane[first],
+        graph.queue[first],
+        graph.edge_start[first],
+        graph.edge_start[first + 1],
+    )
     return zip(*(column.tolist() for column in columns), strict=True)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,8 @@ import numpy as np
 from ..trace.model import DEVICE_CATEGORIES, NONE, Int32Array, IntArray, Trace
 from .host_axis import HostAxis
 from .model import Launches, Steps
+
+_GRAPH_LAUNCH = re.compile(r"GraphLaunch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,8 @@ def collect(trace: Trace, launches: Launches, steps: Steps, axis: HostAxis, end_
     call_ts = np.where(runtime >= 0, trace.ts_ns[runtime], trace.ts_ns[rows])
     keep = (trace.end_ns[rows] > axis.origin_ns) & (call_ts < end_ns)
     rows, call, call_ts = rows[keep], call[keep], call_ts[keep]
-    streams, stream = np.unique(np.stack([trace.device[rows], trace.stream[rows]]), axis=1, return_inverse=True)
+    ids = _streams_of_graphs(trace, call, trace.stream[rows])
+    streams, stream = np.unique(np.stack([trace.device[rows], ids]), axis=1, return_inverse=True)
     stream = stream.ravel()
     order = np.lexsort((trace.ts_ns[rows], stream))
     rows, call, call_ts, stream = rows[order], call[order], call_ts[order], stream[order]
@@ -88,6 +92,27 @@ def previous_in_stream(work: DeviceWork) -> IntArray:
     previous[1:] = work.end_ns[:-1]
     previous[work.first[:-1]] = -1
     return previous
+
+
+def _streams_of_graphs(trace: Trace, call: IntArray, stream: IntArray) -> IntArray:
+    """Streams of device events, those of a launched graph moved to the stream it was launched into.
+
+    The kernels of a graph carry the stream they were captured on; they run in order with what their thread launched
+    before and after, so that is taken for their stream.
+    """
+    graph_names = [i for i, name in enumerate(trace.names) if _GRAPH_LAUNCH.search(name)]
+    in_graph = (call >= 0) & np.isin(trace.name[call], graph_names)
+    if not in_graph.any():
+        return stream
+    moved = stream.copy()
+    for thread in np.unique(trace.thread[call[in_graph]]):
+        of_thread = (call >= 0) & (trace.thread[call] == thread)
+        graph, other = np.flatnonzero(of_thread & in_graph), np.flatnonzero(of_thread & ~in_graph)
+        if len(other):
+            other = other[np.argsort(trace.ts_ns[call[other]], kind="stable")]
+            before = np.searchsorted(trace.ts_ns[call[other]], trace.ts_ns[call[graph]]) - 1
+            moved[graph] = stream[other[np.maximum(before, 0)]]
+    return moved
 
 
 def _running_maximum(values: IntArray, group: IntArray) -> IntArray:

@@ -28,6 +28,10 @@ _CLOCK_TOLERANCE_NS = 2_000
 _HELD_CALL_NS = 50_000
 """A launching call that takes this long while the queue is deep was held up by a full queue."""
 _DEEP_QUEUE = 200
+_LONG_GAP_NS = 10_000
+"""Gaps on a stream from which a wait for another stream is looked for."""
+_PROMPT_NS = 30_000
+"""A stream goes on within this time after what it waited for."""
 _TELLING_WAIT_NS = 20_000
 """A wait for an unknown event is placed only if it was long enough to recognise what ended it."""
 
@@ -59,7 +63,11 @@ def host_waits(trace: Trace, axis: HostAxis, work: DeviceWork) -> list[HostWait]
         if events:
             found.setdefault(row, set()).update(events)
     return [
-        HostWait(row, tuple(sorted(events)), min(int(work.end_ns[list(events)].max()), int(trace.end_ns[row])))
+        HostWait(
+            row,
+            tuple(sorted(events)),
+            min(max(int(work.end_ns[e]) for e in events), int(trace.ts_ns[row] + trace.dur_ns[row])),
+        )
         for row, events in sorted(found.items())
     ]
 
@@ -83,10 +91,30 @@ def stream_waits(trace: Trace, axis: HostAxis, work: DeviceWork) -> list[tuple[i
             continue
         for stream in range(work.streams):
             source = work.last_before(stream, moment)
-            agrees = source != NONE and work.end_ns[source] <= work.start_ns[event] + _CLOCK_TOLERANCE_NS
+            agrees = source != NONE and work.end_ns[source] <= work.start_ns[event]
             if agrees and stream != work.stream[event]:
                 pairs[event, source] = None
     return list(pairs)
+
+
+def unrecorded_waits(work: DeviceWork, gap_ns: IntArray) -> list[tuple[int, int]]:
+    """The same pairs for waits that left no record: events with an unexplained gap that begin as another stream's ends.
+
+    The other event must have been launched no later, and its end must explain nearly all of the gap.
+    """
+    waiting = np.flatnonzero(gap_ns >= _LONG_GAP_NS)
+    latest = np.full(len(waiting), NONE, dtype=np.int64)
+    latest_end = work.start_ns[waiting] - np.minimum(_PROMPT_NS, gap_ns[waiting])
+    for stream in range(work.streams):
+        low, high = work.first[stream], work.first[stream + 1]
+        source = low + np.searchsorted(work.drained_ns[low:high], work.start_ns[waiting], side="right") - 1
+        source = np.maximum(source, low)
+        end = work.end_ns[source]
+        better = (end > latest_end) & (end <= work.start_ns[waiting]) & (work.stream[waiting] != stream)
+        better &= work.called_ns[source] <= work.called_ns[waiting]
+        latest[better], latest_end[better] = source[better], end[better]
+    explained = latest >= 0
+    return list(zip(waiting[explained].tolist(), latest[explained].tolist(), strict=True))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,11 @@ from itertools import islice
 
 from .events import Event, decode_events
 from .limits import Limits, TraceError
-from .nesting import deeper_than
 from .problems import ProblemLog
 from .salvage import LIST_END, salvage
 
-BATCH_BYTES = 2 << 20
+BATCH_BYTES = 128 << 10
+"""Some hundred events: few enough for their objects to stay in the processor's cache."""
 GUESSES = 4
 """How many candidates for one place are tried on a whole batch before it is taken apart."""
 WHITE_BYTES = 64
@@ -134,8 +134,6 @@ class Document:
     def _take(self, length: int) -> Batch | None:
         """The events in the first `length` bytes and the separator after them; None if those are not plain events."""
         text = self._text[:length]
-        if deeper_than(text, self._limits.max_depth):
-            return None
         events = decode_events(text.rstrip().removesuffix(b","))
         if events is None:
             return None

@@ -11,7 +11,7 @@ from .events import Event
 from .interning import Interner, ThreadTable
 from .model import NONE, FlowTable, Int32Array, IntArray, MemoryTable
 from .scalars import to_integers
-from .timestamps import INVALID, to_nanoseconds
+from .timestamps import INVALID, join_numbers, to_nanoseconds
 
 LAUNCH = "launch"
 KINDS = {
@@ -34,17 +34,18 @@ class FlowBuilder:
         self._threads = threads
         self._kinds: Interner[str] = Interner()
         self._parts: list[tuple[IntArray, ...]] = []
+        self._times: list[bytes] = []
 
     def add(self, events: Sequence[Event]) -> None:
         """Append flow starts and ends."""
         part = (
             self._kinds.numbers([KINDS.get(event.cat, event.cat) for event in events]).astype(np.int64),
             to_integers([event.id for event in events]),
-            to_nanoseconds([event.ts for event in events]),
-            self._threads.numbers([event.pid for event in events], [event.tid for event in events]).astype(np.int64),
+            self._threads.numbers([(event.pid, event.tid) for event in events]).astype(np.int64),
             np.array([event.ph == START for event in events], dtype=np.int64),
         )
         self._parts.append(part)
+        self._times.append(join_numbers([event.ts for event in events]))
 
     def finish(self) -> FlowTable:
         """The arrows with both ends, in order of their ends. Several ends may share one start, as in a graph launch."""
@@ -52,7 +53,8 @@ class FlowBuilder:
         if not self._parts:
             none64, none32 = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32)
             return FlowTable(np.empty(0, dtype=np.int8), kinds, none64, none32, none64, none32)
-        kind, flow_id, ts_ns, thread, is_start = (np.concatenate(column) for column in zip(*self._parts, strict=True))
+        kind, flow_id, thread, is_start = (np.concatenate(column) for column in zip(*self._parts, strict=True))
+        ts_ns = to_nanoseconds(b",".join(self._times))
         # In this order each end follows the start it belongs to, the latest of the same kind and id.
         order = np.lexsort((1 - is_start, ts_ns, flow_id, kind))
         kind, flow_id, ts_ns, thread, is_start = (column[order] for column in (kind, flow_id, ts_ns, thread, is_start))
@@ -85,7 +87,7 @@ class MemoryBuilder:
         """Append memory instants."""
         args = [event.args for event in events]
         columns = [to_integers(list(map(attrgetter(field), args))) for field in self.FIELDS]
-        self._parts.append([to_nanoseconds([event.ts for event in events]), *columns])
+        self._parts.append([to_nanoseconds(join_numbers([event.ts for event in events])), *columns])
 
     def finish(self) -> MemoryTable:
         """The instants in order of time."""

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 import msgspec
 import numpy as np
 
-from .events import Args, Scalar
+from .events import NOTHING, Args, Scalar
 from .model import NONE, Dims, Int32Array, OpInputs, Thread
 
 K = TypeVar("K", bound=Hashable)
@@ -50,9 +50,9 @@ class ThreadTable:
         self._process_names: dict[int | str, str] = {}
         self._thread_names: dict[tuple[int | str, int | str], str] = {}
 
-    def numbers(self, pids: Sequence[Scalar], tids: Sequence[Scalar]) -> Int32Array:
-        """The number of each thread."""
-        return np.fromiter(map(self._spelled.__getitem__, zip(pids, tids, strict=True)), dtype=np.int32)
+    def numbers(self, pairs: Sequence[tuple[Scalar, Scalar]]) -> Int32Array:
+        """The number of the thread of each (pid, tid)."""
+        return np.fromiter(map(self._spelled.__getitem__, pairs), dtype=np.int32, count=len(pairs))
 
     def name_process(self, pid: Scalar, name: str) -> None:
         """Record a process's name."""
@@ -113,9 +113,21 @@ PARTING = b"\x00"
 """Parts the four lists of one entry; JSON text never holds it."""
 
 
-def inputs_text(args: Args) -> bytes:
-    """The recorded inputs of one event as one text to intern; only parting bytes if there are none."""
-    return PARTING.join((args.dims or args.dims_lower, args.strides, args.types, args.concrete))
+def inputs_texts(args: Sequence[Args]) -> Iterable[bytes] | None:
+    """The recorded inputs of each event as one text to intern, `NO_INPUTS` for none; None if no event has any."""
+    lists = (
+        [arg.dims for arg in args],
+        [arg.dims_lower for arg in args],
+        [arg.strides for arg in args],
+        [arg.types for arg in args],
+        [arg.concrete for arg in args],
+    )
+    if all(texts.count(NOTHING) == len(args) for texts in lists):
+        return None
+    dims, dims_lower, *others = lists
+    if dims_lower.count(NOTHING) != len(args):
+        dims = [text or lower for text, lower in zip(dims, dims_lower, strict=True)]
+    return map(PARTING.join, zip(dims, *others, strict=True))
 
 
 NO_INPUTS = PARTING * (_PARTS - 1)

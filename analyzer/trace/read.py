@@ -70,12 +70,16 @@ class _Reader:
         return self._finish()
 
     def _add(self, batch: Batch) -> None:
-        phases = [event.ph for event in batch.events]
+        events = batch.events
         positions = np.asarray(batch.positions, dtype=np.int64)
-        complete = [row for row, phase in enumerate(phases) if phase == "X"]
-        if complete:
-            self._rows.add([batch.events[row] for row in complete], positions[complete], batch.offset)
-        others = [event for event, phase in zip(batch.events, phases, strict=True) if phase != "X"]
+        phases = [event.ph for event in events]
+        if phases.count("X") == len(events):
+            self._rows.add(events, positions, batch.offset)
+            return
+        rows = [row for row, phase in enumerate(phases) if phase == "X"]
+        if rows:
+            self._rows.add([events[row] for row in rows], positions[rows], batch.offset)
+        others = [event for event, phase in zip(events, phases, strict=True) if phase != "X"]
         flows = [event for event in others if event.ph in (START, END)]
         if flows:
             self._flows.add(flows)

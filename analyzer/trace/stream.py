@@ -15,8 +15,8 @@ from .problems import ProblemLog
 GZIP_MAGIC = b"\x1f\x8b"
 GZIP_WINDOW = 31
 """zlib's way to say: a gzip header and trailer, the largest window."""
-READ_BYTES = 256 << 10
-BLOCK_BYTES = 1 << 20
+READ_BYTES = 64 << 10
+BLOCK_BYTES = 128 << 10
 RATIO_COUNTS_FROM = 64 << 20
 """Small documents may compress as well as they like."""
 
@@ -90,7 +90,7 @@ def _inflate_until_damage(path: Path, skip: int) -> Iterator[bytes]:
     decompressor = zlib.decompressobj(wbits=GZIP_WINDOW)
     total = 0
     with path.open("rb") as file:
-        while data := file.read(1 if total + 2 * BLOCK_BYTES > skip else READ_BYTES // 64):
+        while data := file.read(1 if total + 2 * BLOCK_BYTES > skip else READ_BYTES // 16):
             while data:
                 if decompressor.eof:
                     decompressor = zlib.decompressobj(wbits=GZIP_WINDOW)

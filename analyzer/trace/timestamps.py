@@ -11,68 +11,75 @@ from decimal import Decimal, InvalidOperation
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from .model import FloatArray, IntArray
 
-INVALID = np.iinfo(np.int64).min
+ByteArray = npt.NDArray[np.uint8]
+
+INVALID = int(np.iinfo(np.int64).min)
 """Marks a text that is no finite number."""
 
 NS_DIGITS = 3
 """Decimal places of a microsecond that a nanosecond count can hold."""
 MAX_WHOLE_DIGITS = 16
 """An int64 holds nanoseconds up to 9.2e15 us, the year 2262; a 16-digit number that starts with 9 may be more."""
+LONGEST = MAX_WHOLE_DIGITS + 1 + NS_DIGITS
 LOW_DIGITS = 9
 """Digits are summed as doubles in two parts, each below 2**53 and thus exact."""
 
 
-def to_nanoseconds(texts: Sequence[msgspec.Raw | bytes]) -> IntArray:
-    """Nanoseconds of JSON numbers (or strings holding them) in microseconds, shape (len(texts),).
+def join_numbers(texts: Sequence[msgspec.Raw | bytes]) -> bytes:
+    """JSON numbers, or strings that hold one, as one text parted by commas: what `to_nanoseconds` takes."""
+    joined = b",".join(texts)
+    if b'"' in joined:
+        joined = b",".join([bytes(text).replace(b'"', b"").replace(b",", b" ") for text in texts])
+    return joined
+
+
+def to_nanoseconds(joined: bytes) -> IntArray:
+    """Nanoseconds of the microseconds in `joined`, one for each comma and one more.
 
     Digits below a nanosecond are rounded to the nearest, halves to even. Missing and unusable texts give `INVALID`.
     """
-    if not texts:
-        return np.empty(0, dtype=np.int64)
-    joined = b",".join(texts).replace(b'"', b"")
-    if joined.count(b",") != len(texts) - 1:
-        return np.array([_one(bytes(text)) for text in texts], dtype=np.int64)
     data = np.frombuffer(joined, dtype=np.uint8)
     ends = np.append(np.flatnonzero(data == ord(",")), len(data))
     starts = np.concatenate(([0], ends[:-1] + 1))
-    lengths = ends - starts
     points = _point_positions(data, starts, ends)
-    result = np.full(len(texts), INVALID, dtype=np.int64)
-    shapes = np.minimum(lengths, MAX_WHOLE_DIGITS + NS_DIGITS + 2) * 32 + np.minimum(points, 31)
+    result = np.full(len(ends), INVALID, dtype=np.int64)
+    shapes = np.minimum(ends - starts, LONGEST + 1) * (LONGEST + 1) + np.minimum(points, LONGEST)
     for shape in np.flatnonzero(np.bincount(shapes)).tolist():
-        rows = np.flatnonzero(shapes == shape)
-        length, point = divmod(shape, 32)
+        length, point = divmod(shape, LONGEST + 1)
         if 0 < point <= MAX_WHOLE_DIGITS and length - point - 1 <= NS_DIGITS:
+            rows = np.flatnonzero(shapes == shape)
             result[rows] = _sum_digits(data, starts[rows], length, point)
     for row in np.flatnonzero(result == INVALID).tolist():
         result[row] = _one(joined[starts[row] : ends[row]])
     return result
 
 
-def _point_positions(data: np.ndarray, starts: IntArray, ends: IntArray) -> IntArray:
+def _point_positions(data: ByteArray, starts: IntArray, ends: IntArray) -> IntArray:
     """Where each text has its decimal point; its length if it has none."""
     points = ends - starts
     at = np.flatnonzero(data == ord("."))
+    if len(at) == len(ends) and bool(((starts <= at) & (at < ends)).all()):
+        return at - starts
     owner = np.searchsorted(ends, at)
     points[owner] = at - starts[owner]
     return points
 
 
-def _sum_digits(data: np.ndarray, starts: IntArray, length: int, point: int) -> IntArray:
+def _sum_digits(data: ByteArray, starts: IntArray, length: int, point: int) -> IntArray:
     """Values of texts of one shape: `length` characters with the point at `point`. `INVALID` where one is no digit."""
-    windows = np.lib.stride_tricks.sliding_window_view(data, length)
-    digits = windows[starts] - np.uint8(ord("0"))
+    digits = np.lib.stride_tricks.sliding_window_view(data, length)[starts] - np.uint8(ord("0"))
     if point < length:
         digits[:, point] = 0
-    invalid = digits.max(axis=1) > 9
-    if point == MAX_WHOLE_DIGITS:
-        invalid |= digits[:, 0] == 9
     parts = (digits.astype(np.float64) @ _weights(length, point)).astype(np.int64)
     total = parts[:, 0] * 10**LOW_DIGITS + parts[:, 1]
-    total[invalid] = INVALID
+    if digits.max() > 9:
+        total[digits.max(axis=1) > 9] = INVALID
+    if point == MAX_WHOLE_DIGITS:
+        total[digits[:, 0] == 9] = INVALID
     return total
 
 
@@ -92,7 +99,7 @@ def _weights(length: int, point: int) -> FloatArray:
 
 def _one(text: bytes) -> int:
     try:
-        value = Decimal(text.strip(b'"').decode("ascii"))
+        value = Decimal(text.decode("ascii"))
     except (InvalidOperation, UnicodeDecodeError):
         return INVALID
     if not value.is_finite() or (value and value.adjusted() >= MAX_WHOLE_DIGITS):

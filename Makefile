@@ -58,13 +58,13 @@ $(VENV)/.pip:
 	  { echo "Python 3.10 or later is needed; this is $$($(PYTHON) --version 2>&1). Try: make PYTHON=python3.12"; exit 1; }
 	$(PYTHON) -m venv $(VENV) || \
 	  { echo "Could not create $(VENV). On Debian and Ubuntu: apt install python3-venv"; exit 1; }
-	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install -qq --upgrade "pip>=25.1"
 	@touch $@
 
 $(VENV)/.core: $(VENV)/.pip pyproject.toml
-	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python -m pip install -qq --editable .
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.core
-	$(BIN)/python -m pip install --quiet --group dev "$(TORCH)"
+	$(BIN)/python -m pip install -qq --group dev "$(TORCH)"
 	@touch $@

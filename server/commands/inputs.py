@@ -13,7 +13,8 @@ from rich.console import Console
 from ...analyzer.analysis import Options, analyze
 from ...analyzer.findings import Report
 from ...analyzer.patterns.registry import all_patterns
-from ...analyzer.trace.read import TraceError, read_trace
+from ...analyzer.trace.limits import TraceError
+from ...analyzer.trace.read import read_trace
 from ...codemap.place import place
 from ...codemap.project import ProjectWorkspace, open_workspace
 from ..merge import merge_reports

@@ -41,11 +41,11 @@ def _bounds(trace: Trace, tree: CallTree, launches: Launches) -> tuple[StepSourc
     if len(marks[0]):
         return StepSource.PROFILER, marks
     ends = _optimizer_ends(trace)
-    if len(ends) > 1:
-        start_ns = np.append(_work_span(trace)[0], ends[:-1])
+    start_ns = np.append(_work_span(trace)[0], ends)[: len(ends)]
+    if len(ends) > 1 and np.all(ends > start_ns):
         return StepSource.OPTIMIZER, (start_ns, ends, np.arange(len(ends)))
     start_ns, end_ns = repetitions(trace, tree, launches)
-    if len(start_ns) > 1:
+    if len(start_ns) > 1 and np.all(end_ns > start_ns):
         return StepSource.PERIOD, (start_ns, end_ns, np.arange(len(start_ns)))
     return StepSource.WHOLE, _whole(trace)
 
@@ -64,7 +64,10 @@ def _profiler_marks(trace: Trace) -> Bounds:
     if not len(rows):
         return _none()
     busiest = np.bincount(trace.thread[rows]).argmax()
-    rows = rows[trace.thread[rows] == busiest]
+    rows = rows[(trace.thread[rows] == busiest) & (trace.dur_ns[rows] > 0)]
+    # A step inside another one is no step.
+    reach = np.maximum.accumulate(trace.end_ns[rows])
+    rows = rows[np.append(True, trace.ts_ns[rows][1:] >= reach[:-1])[: len(rows)]]
     if len(rows) > 1 and trace.dur_ns[rows[-1]] < _CUT_OFF * np.median(trace.dur_ns[rows[:-1]]):
         rows = rows[:-1]
     number = np.array([_number(trace.name_of(row)) for row in rows], dtype=np.int64)
@@ -84,7 +87,7 @@ def _optimizer_ends(trace: Trace) -> IntArray:
         return np.empty(0, dtype=np.int64)
     kinds, first = np.unique(trace.name[rows], return_index=True)
     last_kind = kinds[first.argmax()]
-    return np.sort(trace.end_ns[rows[trace.name[rows] == last_kind]])
+    return np.unique(trace.end_ns[rows[trace.name[rows] == last_kind]])
 
 
 def _work_span(trace: Trace) -> tuple[int, int]:

@@ -33,8 +33,9 @@ class Patch:
         self._parts.append((start + head, end - tail, text[head : len(text) - tail]))
 
     def insert(self, offset: int, text: str) -> None:
-        """Put `text` before the character at `offset`."""
-        self._parts.append((offset, offset, text))
+        """Put `text` before the character at `offset`; a second time changes nothing."""
+        if (offset, offset, text) not in self._parts:
+            self._parts.append((offset, offset, text))
 
     def delete(self, statements: Sequence[ast.stmt]) -> None:
         """Take statements out with their lines, end-of-line comments, and blank lines that would be left doubled."""
@@ -58,10 +59,10 @@ class Patch:
         last = statement.end_lineno or statement.lineno
         text = self.outline.indentation(statement) + line
         if last < len(starts):
-            self._parts.append((starts[last], starts[last], text + self.outline.newline))
+            self.insert(starts[last], text + self.outline.newline)
         else:
             end = len(self.outline.text)
-            self._parts.append((end, end, self.outline.newline + text))
+            self.insert(end, self.outline.newline + text)
 
     def edits(self) -> tuple[TextEdit, ...]:
         """The replacements in the order of the text."""

@@ -8,13 +8,14 @@ from __future__ import annotations
 import ast
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ...analyzer.findings import Location
 from ..workspace import Workspace
 from .outline import COMPREHENSIONS, FUNCTIONS, LOOPS, Binding, Outline, Scope, last_name, outline, walk_scope
 
 _MAX_VISITED = 400
+_MAX_DEPTH = 20
 _MAX_FILES_SEARCHED = 300
 
 
@@ -44,9 +45,13 @@ class Resolver:
 
     workspace: Workspace
     callers: Sequence[Location] = ()
+    _definitions: dict[ast.AST, Definition | None] = field(default_factory=dict, compare=False, repr=False)
+    _open: list[ast.AST] = field(default_factory=list, compare=False, repr=False)
+    """Expressions whose definition is being looked up: `x = x.f()` asks for `x` while `x` is looked up."""
 
-    def find(self, value: Value, wanted: Wanted) -> list[Value]:
-        """The wanted expressions that `value` may come from, nearest first; what lies behind one is not followed."""
+    def find(self, value: Value, wanted: Wanted, follows: Wanted = lambda _: True) -> list[Value]:
+        """The wanted expressions that `value` may come from, nearest first. What lies behind one is not followed, nor
+        what lies behind an expression that `follows` denies."""
         found: list[Value] = []
         queue = deque([value])
         seen: set[ast.AST] = set()
@@ -57,12 +62,22 @@ class Resolver:
             seen.add(current.node)
             if wanted(current):
                 found.append(current)
-            else:
+            elif follows(current):
                 queue.extend(self._sources(current))
         return found
 
     def definition(self, value: Value) -> Definition | None:
         """The workspace's own function, method or class that an expression names; None for a library's."""
+        if value.node not in self._definitions:
+            if value.node in self._open or len(self._open) > _MAX_DEPTH:
+                return None
+            self._open.append(value.node)
+            found = self._definition(value)
+            self._open.pop()
+            self._definitions[value.node] = found
+        return self._definitions[value.node]
+
+    def _definition(self, value: Value) -> Definition | None:
         node, file = value.node, value.outline
         if isinstance(node, ast.Name):
             return self._named(file, node)

@@ -1,0 +1,132 @@
+"""Finding the model: the call that runs it, and the statement that constructs it."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from .outline import Outline, last_name
+from .resolve import Resolver, Value
+from .scene import Frame, Scene
+
+_LAYERS = ("torch.nn.functional.", "torch.optim", "torch.utils", "torch.profiler", "torch.device")
+_BUILDERS = (
+    "torchvision.models.",
+    "timm.create_model",
+    "segmentation_models_pytorch.",
+    "torch.hub.load",
+    "monai.networks",
+)
+_CHAINED = ("to", "cuda", "eval", "train", "half", "float", "bfloat16", "requires_grad_")
+_KEEPING = (*_CHAINED, "compile", "DataParallel", "DistributedDataParallel", "prepare", "setup", "script", "deepcopy")
+"""Calls that give back the module they were given, or a wrapper that is called like it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCall:
+    """A call that runs a model, and the expressions that constructed the model."""
+
+    frame: Frame
+    call: ast.Call
+    constructions: tuple[Value, ...]
+
+    @property
+    def outline(self) -> Outline:
+        """The file of the call."""
+        return self.frame.outline
+
+
+def model_call(scene: Scene) -> ModelCall | None:
+    """The outermost call, on the stack or at the place itself, of a model whose construction the workspace holds.
+
+    Outermost, because a fix concerns the whole model: of `block(x)` inside `model(x)` it is `model(x)`.
+    """
+    for frame in reversed(scene.frames):
+        for call in frame.calls():
+            if not _may_be_model(call.func) or _is_layer_of_model(frame.outline, call):
+                continue
+            if built := constructions(scene.resolver, Value(frame.outline, call.func)):
+                return ModelCall(frame, call, tuple(built))
+    return None
+
+
+def constructions(resolver: Resolver, model: Value) -> list[Value]:
+    """The constructor calls of `nn.Module`s that a value may come from."""
+    if resolver.definition(model) is not None:  # a function or a class is called, not an instance
+        return []
+
+    def keeps_module(value: Value) -> bool:
+        """Whether what an expression gives can be the module that goes in: not the result of running it."""
+        if not isinstance(value.node, ast.Call):
+            return True
+        return (
+            last_name(value.node.func) in _KEEPING
+            or resolver.definition(Value(value.outline, value.node.func)) is not None
+        )
+
+    return resolver.find(model, lambda one: is_construction(resolver, one), keeps_module)
+
+
+def _may_be_model(func: ast.expr) -> bool:
+    """A name, `self.net`, `models["a"]` or `trainer.model`; not the method of a module or a tensor."""
+    if isinstance(func, ast.Attribute):
+        return last_name(func.value) in ("self", "cls") or func.attr in ("model", "net", "network", "module")
+    return isinstance(func, ast.Name | ast.Subscript)
+
+
+def is_construction(resolver: Resolver, value: Value) -> bool:
+    """Whether an expression constructs a module: a workspace class derived from one, or a library's builder."""
+    if not isinstance(value.node, ast.Call):
+        return False
+    name = value.outline.dotted(value.node.func)
+    if name.startswith(_BUILDERS) or name == "timm.create_model" or last_name(value.node.func) == "from_pretrained":
+        return True
+    if name.startswith("torch.nn.") and not name.startswith(_LAYERS):
+        return name.split(".")[2][:1].isupper() and name.split(".")[2] not in ("Parameter", "DataParallel", "Buffer")
+    made = resolver.instance_class(value)
+    return made is not None and any(
+        base in ("torch.nn.Module", "torch.nn.modules.module.Module")
+        or last_part(base).endswith(("Module", "Sequential"))
+        for base in resolver.base_names(made)
+    )
+
+
+def last_part(dotted: str) -> str:
+    """The part behind the last dot."""
+    return dotted.rpartition(".")[2]
+
+
+def _is_layer_of_model(file: Outline, call: ast.Call) -> bool:
+    """`self.conv(x)` in a module's own method: a part of a model, not one."""
+    owner = file.enclosing_class(call)
+    if owner is None or not _starts_with_self(call.func):
+        return False
+    bases = {file.dotted(base) for base in owner.bases}
+    return any(last_part(base) in ("Module", "Sequential") for base in bases) and "LightningModule" not in str(bases)
+
+
+def _starts_with_self(node: ast.expr) -> bool:
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return isinstance(node, ast.Name) and node.id == "self"
+
+
+def chain_end(file: Outline, construction: ast.expr) -> ast.expr:
+    """The whole expression that a construction begins: `Net().eval().to(device)` of `Net()`."""
+    current = construction
+    while True:
+        parent = file.parents[current]
+        if not (isinstance(parent, ast.Attribute) and isinstance(call := file.parents[parent], ast.Call)):
+            return current
+        if call.func is not parent or parent.attr not in _CHAINED:
+            return current
+        current = call
+
+
+def assigned_target(file: Outline, value: ast.expr) -> ast.expr | None:
+    """The name or attribute that a statement gives a value to; None if it is not plainly assigned."""
+    statement = file.statement(value)
+    if isinstance(statement, ast.Assign) and statement.value is value and len(statement.targets) == 1:
+        target = statement.targets[0]
+        return target if isinstance(target, ast.Name | ast.Attribute) else None
+    return None

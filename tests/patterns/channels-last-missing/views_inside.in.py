@@ -1,0 +1,27 @@
+# at: out = model(images.cuda(non_blocking=True))
+# line: model = LeNet()
+# fix: unsafe
+import torch
+import torch.nn as nn
+
+
+class LeNet(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(1, 6, 5)
+
+    def forward(self, x):
+        x = self.conv(x)
+        return x.view(x.size(0), -1)
+
+
+def build(args):
+    model = LeNet()
+    return model.cuda()
+
+
+def evaluate(args, loader):
+    model = build(args)
+    for images, _ in loader:
+        out = model(images.cuda(non_blocking=True))
+        yield out

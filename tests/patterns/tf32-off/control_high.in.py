@@ -1,0 +1,10 @@
+# at: y = a @ b
+# confirmed: no
+import torch
+
+torch.set_float32_matmul_precision("high")
+
+
+def f(a, b):
+    y = a @ b
+    return y

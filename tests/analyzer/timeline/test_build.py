@@ -52,7 +52,7 @@ def events(draw):
     return category, name, draw(st.integers(0, 300)), draw(st.integers(0, 100)), draw(st.integers(1, 3)), fields
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(events(), max_size=30))
 def test_any_events_make_a_timeline(given_events):
     b = TraceBuilder()

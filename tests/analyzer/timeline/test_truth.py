@@ -115,15 +115,23 @@ def test_kernels_launched_before_the_recording_belong_to_no_step():
     assert per_step.tolist() == [765] + [1527] * 6
 
 
-def test_every_backward_convolution_has_a_forward_convolution():
-    for name in ("S01_kineto_resnet50_w0_v100", "S11_tracelens_resnet18_ddp_ckpt_mi300"):
-        timeline = shared_timeline(f"traces/{name}.json.gz")
-        trace = timeline.trace
-        rows = [row for row in trace.rows(Category.CPU_OP) if "convolution_backward" in trace.name_of(row)]
-        assert rows
-        for row in rows:
-            forward = timeline.forward_op[row]
-            assert forward != NONE
-            assert "convolution" in trace.name_of(forward)
-            known = {trace.inputs_of(forward).shape(argument) for argument in (0, 1)}
-            assert known & set(trace.inputs_of(row).dims), "the same activation or the same weight"
+@pytest.mark.parametrize(
+    "name",
+    [
+        "traces/S01_kineto_resnet50_w0_v100.json.gz",
+        "traces/S11_tracelens_resnet18_ddp_ckpt_mi300.json.gz",
+        "projects/resnet_birds/trace.json.gz",
+        "projects/unet_seg/trace.json.gz",
+    ],
+)
+def test_every_backward_convolution_has_its_forward_convolution(name):
+    timeline = shared_timeline(name)
+    trace = timeline.trace
+    rows = [row for row in trace.rows(Category.CPU_OP) if "convolution_backward" in trace.name_of(row)]
+    assert rows
+    for row in rows:
+        forward = timeline.forward_op[row]
+        assert forward != NONE
+        assert "convolution" in trace.name_of(forward)
+        known = {trace.inputs_of(forward).shape(argument) for argument in (0, 1)}
+        assert known & set(trace.inputs_of(row).dims), "the same activation or the same weight"

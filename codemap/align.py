@@ -26,6 +26,30 @@ _ODD_START = 2.0
 """Cost of starting or ending elsewhere than the recording says."""
 _TOLERATED_EXIT = 3.0
 """What leaving early costs at most: an exception explains the rest."""
+_PLUMBING = frozenset(
+    {
+        "__getattr__",
+        "__setattr__",
+        "__delattr__",
+        "__getattribute__",
+        "__get__",
+        "__set__",
+        "__del__",
+        "__hash__",
+        "__eq__",
+        "__instancecheck__",
+        "__subclasscheck__",
+        "__new__",
+        "__init__",
+        "__torch_function__",
+        "__array_function__",
+        "__array_ufunc__",
+        "__array_finalize__",
+        "__init_subclass__",
+        "__set_name__",
+    }
+)
+"""Methods that the interpreter or a library calls with nothing to see in the source."""
 _MAX_PASSES = 8
 """Relaxations of the distances: one, and one for each level of nested loops."""
 
@@ -61,9 +85,9 @@ class Alignment:
 
     def __init__(self, automaton: Automaton, labels: Sequence[Label], extent: Extent) -> None:
         self._labels = labels
-        self._problem = _Problem(automaton, labels)
-        self._forward = _forward(self._problem, _start_costs(self._problem, extent))
-        self._backward = _backward(self._problem, _end_costs(self._problem, extent))
+        self._problem = _Problem(automaton, labels, extent)
+        self._forward = _forward(self._problem)
+        self._backward = _backward(self._problem)
         self._matches: dict[int, Match] = {}
 
     def __len__(self) -> int:
@@ -96,15 +120,14 @@ class _Options:
 class _Problem:
     """The automaton cut down to the positions that matter: the entry and every action that some event may match."""
 
-    def __init__(self, automaton: Automaton, labels: Sequence[Label]) -> None:
+    def __init__(self, automaton: Automaton, labels: Sequence[Label], extent: Extent) -> None:
         actions = automaton.actions
-        distinct = {label.key: label for label in labels}
-        costs = {key: _match_costs(actions, label) for key, label in distinct.items()}
+        distinct = dict.fromkeys(labels)
+        costs = {label: _match_costs(actions, label) for label in distinct}
         possible = np.zeros(len(actions), dtype=bool)
-        possible[0] = True
+        possible[[0, *automaton.resumes]] = True
         for cost in costs.values():
             possible |= cost < NEVER
-        self.automaton = automaton
         self.nodes = np.flatnonzero(possible)
         self.actions = [actions[node] for node in self.nodes]
         into = _distances(automaton, self.nodes)
@@ -112,11 +135,13 @@ class _Problem:
         repeats = np.array([NEVER if action is None else action.repeat for action in self.actions], np.float32)
         diagonal = np.arange(len(self.nodes))
         self.between[diagonal, diagonal] = np.minimum(self.between[diagonal, diagonal], repeats)
-        self.to_exit: _Costs = into[:, -1]
-        self.resumes = np.isin(self.nodes, automaton.resumes)
+        self.start = _start_costs(self.nodes, automaton, extent)
+        self.end = _end_costs(into, automaton, extent)
+        if not extent.from_entry:
+            self.between[0] = _running_start(self.actions, extent.start_line)
         self.statements = np.array([id(_statement(action)) for action in self.actions])
-        by_key = {key: self._options(label, costs[key][self.nodes]) for key, label in distinct.items()}
-        self.steps = [by_key[label.key] for label in labels]
+        options = {label: self._options(label, costs[label][self.nodes]) for label in distinct}
+        self.steps = [options[label] for label in labels]
 
     def _options(self, label: Label, costs: _Costs) -> _Options:
         targets = np.flatnonzero(costs < NEVER)
@@ -125,10 +150,7 @@ class _Problem:
 
 
 def _match_costs(actions: Sequence[Action | None], label: Label) -> _Costs:
-    key, kind = label.key, label.kind
-    return np.array(
-        [NEVER if action is None else action.exact.get(key, action.weak[kind]) for action in actions], np.float32
-    )
+    return np.array([NEVER if action is None else action.cost(label) for action in actions], np.float32)
 
 
 def _unexplained(label: Label) -> float:
@@ -139,7 +161,7 @@ def _unexplained(label: Label) -> float:
         return 2.5
     if label.kind is Kind.BUILTIN:
         return 2.0 if label.owner in ("Tensor", "type") else 1.0
-    is_plumbing = label.name.startswith("__") or label.name.endswith("_dispatcher") or label.file_is_frozen
+    is_plumbing = label.name in _PLUMBING or label.name.endswith("_dispatcher") or label.file_is_frozen
     return 0.3 if is_plumbing else 1.3
 
 
@@ -167,27 +189,29 @@ def _distances(automaton: Automaton, sources: npt.NDArray[np.int64]) -> _Costs:
     return into.T
 
 
-def _start_costs(problem: _Problem, extent: Extent) -> _Costs:
-    start = np.full(len(problem.nodes), NEVER, np.float32)
+def _start_costs(nodes: npt.NDArray[np.int64], automaton: Automaton, extent: Extent) -> _Costs:
+    """Cost of standing after each position before the first event."""
+    start = np.full(len(nodes), NEVER, np.float32)
     start[0] = 0.0
     if extent.from_entry:
-        start[problem.resumes] = 0.1
-        return start
-    start[:] = _ODD_START if extent.start_line else 0.0
-    for position, action in enumerate(problem.actions):
-        if action is not None and _holds(action.statement, extent.start_line):
+        start[np.isin(nodes, automaton.resumes)] = 0.1
+    return start
+
+
+def _running_start(actions: Sequence[Action | None], line: int) -> _Costs:
+    """Cost of going from the entry straight to each action, in a frame that ran already: the recorded line leads."""
+    start = np.full(len(actions), _ODD_START if line else 0.0, np.float32)
+    for position, action in enumerate(actions):
+        if action is not None and line and _holds(action.statement, line):
             start[position] = 0.0
     return start
 
 
-def _end_costs(problem: _Problem, extent: Extent) -> _Costs:
+def _end_costs(into: _Costs, automaton: Automaton, extent: Extent) -> _Costs:
+    """Cost of nothing more happening after each position: the frame returned, or was suspended at a `yield`."""
     if not extent.to_exit:
-        return np.zeros(len(problem.nodes), np.float32)
-    end = np.minimum(problem.to_exit, _TOLERATED_EXIT)
-    end[problem.resumes] = 0.0
-    if problem.automaton.resumes:
-        end = np.minimum(end, 1.0)
-    return end
+        return np.zeros(len(into), np.float32)
+    return np.minimum(into[:, [-1, *automaton.resumes]].min(axis=1), _TOLERATED_EXIT)
 
 
 def _holds(statement: ast.AST, line: int) -> bool:
@@ -195,9 +219,9 @@ def _holds(statement: ast.AST, line: int) -> bool:
     return first <= line <= (getattr(statement, "end_lineno", None) or first)
 
 
-def _forward(problem: _Problem, start: _Costs) -> list[_Costs]:
+def _forward(problem: _Problem) -> list[_Costs]:
     """Entry k: cheapest cost of having consumed k events and standing after each position."""
-    rows = [start]
+    rows = [problem.start]
     for options in problem.steps:
         last = rows[-1]
         row = last + options.unexplained
@@ -208,9 +232,9 @@ def _forward(problem: _Problem, start: _Costs) -> list[_Costs]:
     return rows
 
 
-def _backward(problem: _Problem, end: _Costs) -> list[_Costs]:
+def _backward(problem: _Problem) -> list[_Costs]:
     """Entry k: cheapest cost of consuming the events from k on, from each position."""
-    rows = [end]
+    rows = [problem.end]
     for options in reversed(problem.steps):
         following = rows[-1]
         row = following + options.unexplained

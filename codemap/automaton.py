@@ -6,7 +6,11 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from .labels import Label
+
 NEVER = float("inf")
+
+_OTHER_PACKAGE = 0.4
 
 Weak = tuple[float, float, float, float]
 
@@ -27,6 +31,19 @@ class Action:
     """Cost of running with no event."""
     repeat: float = NEVER
     """Cost of showing as one more event."""
+    home: tuple[str, ...] = ()
+    """Package of the object whose method is called, where known: `("torch", "optim")`."""
+
+    def cost(self, label: Label) -> float:
+        """Cost of showing as an event with this label."""
+        cost = self.exact.get(label.key)
+        if cost is None:
+            return self.weak[label.kind]
+        # The `step` of an optimizer, of a scheduler and of a profiler differ by the package they are written in.
+        package = label.package if cost == 0.0 else ()
+        if package and self.home and package[:1] == self.home[:1] and package[:2] != self.home[:2]:
+            return cost + _OTHER_PACKAGE
+        return cost
 
 
 @dataclass(slots=True)

@@ -45,7 +45,18 @@ def call_action(node: ast.Call, statement: ast.AST, index: FileIndex, owner: Cla
         exact, weak, skip, repeat = _attribute(function, index, owner)
     else:
         exact, weak, skip, repeat = {"f:__call__": 0.1}, (0.4, 0.8, 0.1, 1.2), 0.5, NEVER
-    return Action(node, statement, exact, weak, skip, repeat)
+    return Action(node, statement, exact, weak, skip, repeat, _home(function, index))
+
+
+def _home(function: ast.expr, index: FileIndex) -> tuple[str, ...]:
+    """The package of the object that a method is called on, by the call that the variable was assigned from."""
+    if not isinstance(function, ast.Attribute) or not isinstance(function.value, ast.Name):
+        return ()
+    origin = index.origins.get(function.value.id, "")
+    package, _, name = origin.rpartition(".")
+    # What a function returns may come from anywhere; a class's methods stand in its package.
+    is_class = name[:1].isupper() or package == "torch.profiler"
+    return tuple(package.split(".")) if is_class else ()
 
 
 _Costs = tuple[dict[str, float], Weak, float, float]

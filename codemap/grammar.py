@@ -25,6 +25,9 @@ COMPREHENSION_FRAME: dict[type[ast.expr], str] = {
     ast.GeneratorExp: "<genexpr>",
 }
 
+_PAIRS = frozenset({"enumerate", "zip", "items"})
+_ITERATORS = frozenset({"enumerate", "zip", "map", "filter", "iter", "reversed", "range"})
+
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 CodeNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module | ast.ClassDef | Comprehension
 """Whatever has a frame of its own."""
@@ -169,8 +172,7 @@ class _Builder:
         self._loop_body(node, head, [] if is_endless else outside)
 
     def _do_for(self, node: ast.For | ast.AsyncFor) -> None:
-        self._expression(node.iter)
-        self._act(node.iter, operators.ITERATE, 0.0, 0.1)
+        self._iterable(node.iter)
         head = self._node(None)
         self._act(node.iter, self._next_keys(node.iter), 0.0)
         if isinstance(node, ast.AsyncFor):
@@ -337,7 +339,7 @@ class _Builder:
 
     def _loop_target(self, target: ast.expr, iterable: ast.expr) -> None:
         """Pairs of `enumerate`, `zip` and `items` are tuples: taking them apart runs nothing."""
-        is_pair = isinstance(iterable, ast.Call) and _last_name(iterable) in ("enumerate", "zip", "items")
+        is_pair = isinstance(iterable, ast.Call) and _last_name(iterable) in _PAIRS
         if is_pair and isinstance(target, (ast.Tuple, ast.List)):
             for element in target.elts:
                 self._store(element)
@@ -345,7 +347,11 @@ class _Builder:
             self._store(target)
 
     def _of_call(self, node: ast.Call) -> None:
-        self._expression(node.func)
+        if isinstance(node.func, ast.Attribute):
+            self._expression(node.func.value)
+            self._attribute_read(node.func, {})
+        else:
+            self._expression(node.func)
         for argument in node.args:
             self._expression(argument)
         for keyword in node.keywords:
@@ -354,7 +360,11 @@ class _Builder:
 
     def _of_attribute(self, node: ast.Attribute) -> None:
         self._expression(node.value)
-        keys = {f"f:{node.attr}": 0.05, "f:__getattr__": 0.0, "f:__get__": 0.1}
+        self._attribute_read(node, {f"f:{node.attr}": 0.05})
+
+    def _attribute_read(self, node: ast.Attribute, own: dict[str, float]) -> None:
+        """`own` is what a property shows as; the name of a method that is called next shows as the call."""
+        keys = {**own, "f:__getattr__": 0.0, "f:__get__": 0.1}
         if node.attr in operators.PROPERTIES:
             keys |= {f"o:{name}": 0.0 for name in operators.PROPERTIES[node.attr]}
             self._act(node, keys, 0.0, 0.1)
@@ -457,8 +467,7 @@ class _Builder:
 
     def _of_listcomp(self, node: Comprehension) -> None:
         """A frame of its own up to Python 3.11, part of the function from 3.12 on; a generator is always the former."""
-        self._expression(node.generators[0].iter)
-        self._act(node.generators[0].iter, operators.ITERATE, 0.0, 0.1)
+        self._iterable(node.generators[0].iter)
         start, frame = self.at, COMPREHENSION_FRAME[type(node)]
         if isinstance(node, ast.GeneratorExp):
             self._act(node, {f"f:{frame}": 0.0}, 0.0, 0.0)
@@ -486,8 +495,7 @@ class _Builder:
             return
         loop = loops[0]
         if not first_is_given:
-            self._expression(loop.iter)
-            self._act(loop.iter, operators.ITERATE, 0.0, 0.1)
+            self._iterable(loop.iter)
         head = self._node(None)
         self._act(loop.iter, self._next_keys(loop.iter))
         exits = [head, *self.at]
@@ -499,6 +507,12 @@ class _Builder:
         self._generators(node, loops[1:], first_is_given=False)
         self._back_to(head, [*self.at, *rejected])
         self.at = exits
+
+    def _iterable(self, node: ast.expr) -> None:
+        """What a loop goes over. `zip(...)` and the like ask their arguments for iterators, and are ones themselves."""
+        self._expression(node)
+        if not (isinstance(node, ast.Call) and _last_name(node) in _ITERATORS):
+            self._act(node, operators.ITERATE, 0.0, 0.1)
 
     def _next_keys(self, iterable: ast.expr) -> dict[str, float]:
         """What the next item of a loop may show as; a generator function's frame has the function's name."""

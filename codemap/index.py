@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .source import Function, SourceFile
 
@@ -34,6 +34,8 @@ class FileIndex:
     classes: Mapping[str, ClassFacts]
     owner: Mapping[ast.AST, str]
     """Method node -> name of its class."""
+    origins: Mapping[str, str]
+    """Variable -> dotted origin of the call that it is assigned from, where that is the same all over the file."""
 
     def class_of(self, function: Function) -> ClassFacts | None:
         """The class that `function` is a method of, or a function nested in a method."""
@@ -86,7 +88,24 @@ def build_index(file: SourceFile) -> FileIndex:
             owner.update({method.node: node.name for method in methods.values()})
             bases = tuple(dotted_name(base) for base in node.bases)
             classes[node.name] = ClassFacts(node.name, node, bases, methods, _attributes(node))
-    return FileIndex(file, imports, {name: tuple(group) for name, group in functions.items()}, classes, owner)
+    index = FileIndex(file, imports, {name: tuple(group) for name, group in functions.items()}, classes, owner, {})
+    return replace(index, origins=_origins(index))
+
+
+def _origins(index: FileIndex) -> dict[str, str]:
+    """`opt = torch.optim.SGD(...)`, `with profile(...) as prof`: what kind of object a variable holds."""
+    found: dict[str, str] = {}
+    for node in ast.walk(index.file.tree) if index.file.tree is not None else ():
+        pairs: list[tuple[ast.expr, ast.expr]] = []
+        if isinstance(node, ast.Assign):
+            pairs = [(target, node.value) for target in node.targets]
+        elif isinstance(node, (ast.With, ast.AsyncWith)):
+            pairs = [(item.optional_vars, item.context_expr) for item in node.items if item.optional_vars is not None]
+        for target, value in pairs:
+            if isinstance(target, ast.Name) and not (isinstance(value, ast.Constant) and value.value is None):
+                origin = index.dotted(value.func) if isinstance(value, ast.Call) else ""
+                found[target.id] = origin if found.get(target.id, origin) == origin else ""
+    return found
 
 
 def _imported(node: ast.Import | ast.ImportFrom) -> dict[str, str]:

@@ -38,6 +38,14 @@ class Label:
         return f"{'fbmo'[self.kind]}:{self.name}"
 
     @property
+    def package(self) -> tuple[str, ...]:
+        """For a frame, its file as a dotted path's parts: `("torch", "optim", "sgd")`; () for the others."""
+        if self.kind is not Kind.FRAME:
+            return ()
+        path = self.owner.rpartition("site-packages/")[2].removesuffix(".py")
+        return tuple(path.replace("\\", "/").split("/"))
+
+    @property
     def file_is_frozen(self) -> bool:
         """Whether it is a frame of the interpreter's own frozen modules (imports, abstract base classes)."""
         return self.owner.startswith("<frozen")

@@ -172,7 +172,7 @@ def windows(x: Tensor, size: int) -> Iterator[Tensor]:
 def functional_style(x: Tensor) -> Tensor:
     activate: Callable[[Tensor], Tensor] = lambda t: t.clamp(min=0) + t.neg()  # noqa: E731
     square = functools.partial(torch.pow, exponent=2)
-    parts = [part for part in windows(x, 4)]
+    parts = [part.abs() for part in windows(x, 4)]
     y = decorated(activate(x))
     z = square(y) + torch.stack(list(map(torch.sigmoid, parts))).mean()
     return z.detach()

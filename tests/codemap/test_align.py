@@ -1,0 +1,99 @@
+"""Real runs of varied functions: every operator and call must find the line that it came from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from torchtraceap.codemap.locate import Locator
+from torchtraceap.codemap.project import open_workspace
+
+torch = pytest.importorskip("torch")
+
+from . import subjects  # noqa: E402
+from .recording import Ran, is_own_call, ran, record  # noqa: E402
+
+SUBJECTS = Path(__file__).with_name("subjects.py")
+LEAST_RIGHT = 0.98
+
+
+def runs() -> dict[str, Callable[[], object]]:
+    torch.manual_seed(0)
+    s, r = subjects, torch.randn
+    q = r(2, 4, 8, 16)
+    boxes = torch.rand(3, 4) + torch.tensor([0.0, 0.0, 1.0, 1.0])
+    return {
+        "attention": lambda: s.attention(q, q, q),
+        "attention, masked": lambda: s.attention(q, q, q, torch.ones(8, 8)),
+        "patches": lambda: s.patches(r(2, 3, 16, 16), 4),
+        "box_iou": lambda: s.box_iou(r(5, 4), r(6, 4)),
+        "focal_loss": lambda: s.focal_loss(r(4, 5), torch.rand(4, 5)),
+        "early_return": lambda: s.early_return(r(4)),
+        "comprehensions": lambda: s.comprehensions(r(4, 5).abs()),
+        "greedy": lambda: s.greedy(torch.rand(6), 3),
+        "guarded": lambda: s.guarded(r(4, 5)),
+        "modes": lambda: s.modes(r(3), r(3)),
+        "chained": lambda: s.chained(r(2, 3, 4)),
+        "functional_style": lambda: s.functional_style(r(2, 8)),
+        "train": lambda: s.train(),
+        "sampled": lambda: s.sampled(r(3, 4, 5), boxes),
+        "distances": lambda: s.distances(r(4, 5), r(3, 5)),
+    }
+
+
+def test_operators_and_calls_land_on_the_line_that_ran_them(tmp_path: Path) -> None:
+    workspace = open_workspace(SUBJECTS.parent)
+    right, total, wrong = Counter[str](), Counter[str](), []
+    for name, run in runs().items():
+        timeline = record(run, SUBJECTS, tmp_path / "trace.json")
+        locator = Locator(timeline, workspace)
+        for event in ran(timeline, SUBJECTS):
+            if is_own_call(timeline, event.row, SUBJECTS):
+                continue
+            total[name] += 1
+            if _is_right(locator, event):
+                right[name] += 1
+            else:
+                wrong.append((name, event.function, event.line, timeline.trace.name_of(event.row)))
+    assert len(total) >= 10 and total.total() > 400
+    assert right.total() / total.total() >= LEAST_RIGHT, wrong
+    assert all(right[name] / total[name] >= 0.9 for name in total), wrong
+
+
+def _is_right(locator: Locator, event: Ran) -> bool:
+    place = locator.locate(event.row)
+    if place is None or not place.location.path.endswith(SUBJECTS.name):
+        return False
+    # A marked line may be any of a statement's lines; of a block's header only.
+    return place.line == event.line or place.location.line <= event.line <= place.location.end_line
+
+
+def test_callers_are_placed_on_their_call_statements(tmp_path: Path) -> None:
+    timeline = record(lambda: subjects.train(1), SUBJECTS, tmp_path / "trace.json")
+    locator = Locator(timeline, open_workspace(SUBJECTS.parent))
+    lines = SUBJECTS.read_text().splitlines()
+    row = next(
+        e.row for e in ran(timeline, SUBJECTS) if timeline.trace.name_of(e.row) == "aten::mul" and e.function == "gate"
+    )
+    place = locator.locate(row)
+    assert place is not None
+    assert lines[place.line - 1].strip() == "return x * torch.sigmoid(pooled)"
+    texts = [lines[caller.line - 1].strip() for caller in place.callers]
+    assert texts[:3] == ["return x + self.gate(h) * self.shift", "x = block(x)", "outputs = model(images)"]
+    assert [caller.qualname for caller in place.callers[:3]] == ["Block.forward", "Net.forward", "train"]
+
+
+def test_backward_work_is_placed_on_the_forward_line(tmp_path: Path) -> None:
+    timeline = record(lambda: subjects.train(1), SUBJECTS, tmp_path / "trace.json")
+    locator = Locator(timeline, open_workspace(SUBJECTS.parent))
+    lines = SUBJECTS.read_text().splitlines()
+    rows = timeline.trace.rows_named(["ConvolutionBackward0"])
+    found = Counter(lines[place.line - 1].strip() for row in rows if (place := locator.locate(int(row))) is not None)
+    assert found == {
+        "h = self.conv1(F.relu(self.norm(x)))": 3,
+        "h = self.conv2(F.relu(h))": 3,
+        "x = self.stem(x)": 1,
+    }

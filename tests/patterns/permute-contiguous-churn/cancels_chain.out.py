@@ -1,0 +1,11 @@
+# at: y = (a
+import torch
+
+
+def block(a):
+    y = (a.contiguous())
+    return y.view(-1)
+
+
+def run():
+    return block(torch.arange(6.0).view(1, 2, 3))

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
-from .analysis import DEFAULTS, Options
+from .analysis import DEFAULTS, Analysis, Options
 from .figures import format_ms, format_pct
 from .findings import Evidence, Finding, Severity, TraceSummary
 from .patterns.base import Candidate, Pattern
 from .patterns.missing import missing_options
 from .timeline.edit import Edit
-from .timeline.model import Breakdown, Timeline
+from .timeline.model import Timeline
 from .timeline.replay import Replayed, replay
 from .timeline.select import events_of, in_typical_step, us_per_step
-from .trace.model import IntArray
+from .trace.model import FloatArray, IntArray
 
 WARNING_PCT = 10.0
 """Predicted saving, in per cent of the step, from which a finding is a warning."""
@@ -36,34 +37,34 @@ def to_finding(
     """
     if candidate.informational:
         return _statement(pattern, candidate)
-    baseline = baseline or replay(timeline.graph, Edit())
-    edited = replay(timeline.graph, Edit.union(occurrence.edit for occurrence in candidate.occurrences))
-    cost_rows = _cost_rows(candidate)
-    cost_us = us_per_step(timeline, cost_rows) if candidate.cost_us_per_step is None else candidate.cost_us_per_step
-    saved_us_each = np.maximum(baseline.step_us_each - edited.step_us_each, 0.0)
-    saving_us = float(np.median(saved_us_each)) if len(saved_us_each) else 0.0
-    spread_us = _half_quartile_range(saved_us_each)
-    saving_pct = 100.0 * saving_us / baseline.step_us if baseline.step_us > 0 else 0.0
+    price = _price(timeline, candidate, baseline or replay(timeline.graph, Edit()))
+    cost_events = events_of(timeline, in_typical_step(timeline, _cost_rows(candidate)))
     evidence = (
         *candidate.evidence,
-        Evidence(
-            "cost", "time per step", _milli(cost_us), "ms", events_of(timeline, in_typical_step(timeline, cost_rows))
-        ),
-        Evidence("step", "step", _milli(baseline.step_us), "ms"),
-        Evidence("saving", "saved per step, by replay", _milli(saving_us), "ms"),
+        Evidence("cost", "time per step", _milli(price.cost_us), "ms", cost_events),
+        Evidence("step", "step", _milli(price.step_us), "ms"),
+        Evidence("saving", f"saved per step, by replay {price.clause}".rstrip(), _milli(price.saving_us), "ms"),
     )
     return Finding(
         code=pattern.code,
         slug=pattern.slug,
-        severity=_severity(saving_pct, candidate.probability, options),
+        severity=_severity(price.saving_pct, candidate.probability, options),
         title=pattern.title,
-        message=_message(candidate, cost_us, saving_us, saving_pct, spread_us, timeline.breakdown, baseline.step_us),
-        cost_us_per_step=round(cost_us, 3),
-        saving_us_per_step=round(saving_us, 3),
-        saving_pct=round(saving_pct, 2),
+        message=_message(candidate, price, timeline.breakdown.step_spread_us),
+        cost_us_per_step=round(price.cost_us, 3),
+        saving_us_per_step=round(price.saving_us, 3),
+        saving_pct=round(price.saving_pct, 2),
         probability=candidate.probability,
         evidence=evidence,
     )
+
+
+def price_all(analysis: Analysis, options: Options = DEFAULTS) -> list[Finding]:
+    """Every candidate of an analysis as a finding, without places, the greatest saving first."""
+    timeline = analysis.timeline
+    baseline = replay(timeline.graph, Edit())
+    found = [to_finding(timeline, d.pattern, d.candidate, options, baseline) for d in analysis.detected]
+    return sorted(found, key=lambda finding: -finding.saving_us_per_step)
 
 
 def summarize(timeline: Timeline) -> TraceSummary:
@@ -107,28 +108,63 @@ def _statement(pattern: Pattern, candidate: Candidate) -> Finding:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Price:
+    """What a candidate costs and what its edit saves, per step."""
+
+    step_us: float
+    cost_us: float
+    saving_us: float
+    spread_us: float
+    """Half the range between the quartiles of the steps' savings."""
+    clause: str
+    """On what condition it saves that; "" if on none."""
+
+    @property
+    def saving_pct(self) -> float:
+        """The saving as a share of the recorded step."""
+        return 100.0 * self.saving_us / self.step_us if self.step_us > 0 else 0.0
+
+
+def _price(timeline: Timeline, candidate: Candidate, baseline: Replayed) -> _Price:
+    edit = Edit.union(occurrence.edit for occurrence in candidate.occurrences)
+    saved_us = _saved_us_each(timeline, baseline, edit)
+    clause = ""
+    if candidate.first is not None:
+        before = replay(timeline.graph, candidate.first)
+        then_us = _saved_us_each(timeline, before, Edit.union([candidate.first, edit]))
+        if _median(then_us) > _median(saved_us):
+            saved_us, clause = then_us, candidate.first_clause
+    cost_us = candidate.cost_us_per_step
+    return _Price(
+        step_us=baseline.step_us,
+        cost_us=us_per_step(timeline, _cost_rows(candidate)) if cost_us is None else cost_us,
+        saving_us=_median(saved_us),
+        spread_us=_half_quartile_range(saved_us),
+        clause=clause,
+    )
+
+
+def _saved_us_each(timeline: Timeline, before: Replayed, edit: Edit) -> FloatArray:
+    """How much shorter each steady step is with the edit, in µs."""
+    return np.maximum(before.step_us_each - replay(timeline.graph, edit).step_us_each, 0.0)
+
+
 def _severity(saving_pct: float, probability: float, options: Options) -> Severity:
     if probability < LIKELY or saving_pct < options.min_saving_pct:
         return Severity.HINT
     return Severity.WARNING if saving_pct >= WARNING_PCT else Severity.INFORMATION
 
 
-def _message(
-    candidate: Candidate,
-    cost_us: float,
-    saving_us: float,
-    saving_pct: float,
-    spread_us: float,
-    breakdown: Breakdown,
-    step_us: float,
-) -> str:
-    cost = format_ms(cost_us, breakdown.step_spread_us * cost_us / step_us if step_us > 0 else 0.0)
-    spent = f"{candidate.what}: {cost} of {format_ms(step_us, breakdown.step_spread_us)} ms per step"
-    if saving_us <= 0.0:
+def _message(candidate: Candidate, price: _Price, step_spread_us: float) -> str:
+    """One sentence: what happens, what it costs here, what would be saved."""
+    cost_spread_us = step_spread_us * price.cost_us / price.step_us if price.step_us > 0 else 0.0
+    cost, step = format_ms(price.cost_us, cost_spread_us), format_ms(price.step_us, step_spread_us)
+    spent = f"{candidate.what}: {cost} of {step} ms per step"
+    if price.saving_us <= 0.0:
         return f"{spent}; {candidate.remedy} would save nothing here"
-    return (
-        f"{spent}; {candidate.remedy} would save about {format_ms(saving_us, spread_us)} ms ({format_pct(saving_pct)})"
-    )
+    saved = f"{format_ms(price.saving_us, price.spread_us)} ms ({format_pct(price.saving_pct)})"
+    return f"{spent}; {candidate.remedy} would save about {saved} {price.clause}".rstrip()
 
 
 def _cost_rows(candidate: Candidate) -> IntArray:
@@ -136,7 +172,11 @@ def _cost_rows(candidate: Candidate) -> IntArray:
     return np.unique(np.concatenate(rows)) if rows else np.empty(0, dtype=np.int64)
 
 
-def _half_quartile_range(values: np.ndarray) -> float:
+def _median(values: FloatArray) -> float:
+    return float(np.median(values)) if len(values) else 0.0
+
+
+def _half_quartile_range(values: FloatArray) -> float:
     if len(values) < 2:
         return 0.0
     low, high = np.percentile(values, (25, 75))

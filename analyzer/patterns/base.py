@@ -52,6 +52,11 @@ class Candidate:
     evidence: tuple[Evidence, ...]
     probability: float = 1.0
     """How sure the rule is that this is the pattern, from the trace alone."""
+    first: Edit | None = None
+    """What has to be out of the way before the fix shows, where it does not by itself (a device that is made faster
+    gains nothing while the host is late). The saving is then counted from a step without that."""
+    first_clause: str = ""
+    """The same in words that end the message: "once the host keeps up"."""
     cost_us_per_step: float | None = None
     """Given where the cost is no sum over events (idle time that a sync causes)."""
     informational: bool = False

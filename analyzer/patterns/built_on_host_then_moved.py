@@ -18,20 +18,31 @@ from ..findings import Evidence
 from ..timeline.edit import Edit
 from ..timeline.model import Phase, Timeline
 from ..timeline.op_inputs import numbers
+from ..timeline.roots import MODULE_PREFIX
 from ..timeline.select import count_per_step, events_of, in_typical_step, inside, outer_op, outermost, steady
 from ..timeline.sites import SiteFinder, group_by_site
 from ..timeline.transfers import host_to_device, waits_in
 from ..trace.model import NONE, Category, IntArray
 from .base import Candidate, FixKind, Occurrence, Pattern
 
+_RANDOM = frozenset({"aten::rand", "aten::randn", "aten::randint", "aten::randperm"})
+"""Made in a training loop these stand in for a data set; only inside a model are they the model's own."""
+
 _FACTORIES = frozenset(
     {"aten::zeros", "aten::ones", "aten::full", "aten::eye", "aten::scalar_tensor", "aten::lift_fresh"}
     | {"aten::zeros_like", "aten::ones_like", "aten::full_like", "aten::tril_indices", "aten::triu_indices"}
     | {"aten::arange", "aten::linspace", "aten::logspace", "aten::hann_window"}
-    | {"aten::rand", "aten::randn", "aten::randint", "aten::randperm"}
+    | _RANDOM
 )
 """Operators that fill new tensors; `torch.tensor(...)` shows as `aten::lift_fresh`. `aten::empty` is none: batches that
 come from loader workers are made with it."""
+_SHAPERS = frozenset(
+    {"aten::view", "aten::reshape", "aten::unsqueeze", "aten::expand", "aten::repeat", "aten::permute", "aten::flatten"}
+    | {"aten::transpose", "aten::stack", "aten::cat", "aten::meshgrid", "aten::triu", "aten::tril", "aten::contiguous"}
+    | {"aten::to", "aten::detach_", "aten::detach", "aten::fill_", "aten::clone", "aten::select", "aten::slice"}
+    | {"aten::add", "aten::sub", "aten::mul", "aten::div", "aten::pow", "aten::exp", "aten::sin", "aten::cos"}
+)
+"""What may still be done to the tensor on the host before it is moved."""
 _REACH = 6
 """Operators between the factory and the copy that still belong together (`arange(n).float().to(device)`)."""
 
@@ -86,18 +97,31 @@ def _factories_of(timeline: Timeline, hosts: IntArray) -> IntArray:
     top = rows[(parent == NONE) | (tree.op[np.maximum(parent, 0)] == NONE)]
     top = top[np.lexsort((trace.ts_ns[top], trace.thread[top]))]
     place = {row: i for i, row in enumerate(top.tolist())}
-    sites = SiteFinder(timeline)
+    copying = set(hosts.tolist())
     found = np.full(len(hosts), NONE, dtype=np.int64)
+    finder = SiteFinder(timeline)
     for k, host in enumerate(hosts.tolist()):
-        at = place.get(host)
-        for i in range(at - 1, max(at - 1 - _REACH, -1), -1) if at is not None else ():
-            maker = int(top[i])
-            if trace.name_of(maker) in _FACTORIES and trace.thread[maker] == trace.thread[host]:
-                is_step_code = timeline.phase[maker] != Phase.DATA and sites.function(maker) == sites.function(host)
-                if is_step_code and _same_size(timeline, maker, host):
-                    found[k] = maker
+        at = place.get(host, 0)
+        for maker in reversed(top[max(at - _REACH, 0) : at].tolist()):
+            name = trace.name_of(maker)
+            if name in _FACTORIES:
+                found[k] = maker if _made_for(timeline, finder, maker, host) else NONE
+                break
+            if name not in _SHAPERS or maker in copying:
                 break
     return found
+
+
+def _made_for(timeline: Timeline, finder: SiteFinder, maker: int, host: int) -> bool:
+    """Whether what a factory made can be what `host` sends: same function, same size, and not loading."""
+    trace = timeline.trace
+    if trace.thread[maker] != trace.thread[host] or timeline.phase[maker] == Phase.DATA:
+        return False
+    if trace.name_of(maker) in _RANDOM and not any(
+        trace.name_of(outer).startswith(MODULE_PREFIX) for outer in timeline.tree.ancestors(maker)
+    ):
+        return False
+    return finder.function(maker) == finder.function(host) and _same_size(timeline, maker, host)
 
 
 def _same_size(timeline: Timeline, maker: int, host: int) -> bool:

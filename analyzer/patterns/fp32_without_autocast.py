@@ -6,8 +6,11 @@ Trace: SIMT fp32 GEMM and convolution kernels own a good part of the device's ti
 Edit: matrix kernels take the time of half-precision ones at 40 % of their peak, a rate that cuDNN's and cuBLAS's
 kernels reach on ordinary layer sizes, while fp32 kernels run near theirs; never below 0.35 nor above 0.7 of the
 recorded time. Pointwise fp32 kernels of the forward and backward pass move half the bytes: 0.6 with the casts.
+Where the host is late, a faster device gains nothing yet; then the saving is told as what comes once the host keeps up
+(batches loaded beside the step, the rest of the host's time halved, as a run without the profiler or a compiled model
+has it).
 Gate: devices without tensor cores; traces whose matrix work is TF32 or half already (autocast gains little there);
-loader- or launch-bound steps are left alone by the replay itself.
+steps in which fp32 matrix kernels are a small part, because loading or launching is what they wait for.
 """
 
 from __future__ import annotations
@@ -21,14 +24,24 @@ from ..timeline.edit import Edit, Scale
 from ..timeline.kernel_names import Precision
 from ..timeline.model import KernelClass, Phase, Timeline
 from ..timeline.roots import by_model_call
-from ..timeline.select import count_per_step, device_rows, events_of, in_typical_step
+from ..timeline.select import (
+    count_per_step,
+    device_rows,
+    events_of,
+    host_rows,
+    in_typical_step,
+    outermost,
+    steady,
+    us_per_step,
+)
 from ..timeline.sites import group_by_site
 from ..trace.model import IntArray
 from .base import Candidate, FixKind, Occurrence, Pattern
 from .precision import POINTWISE, of_class, of_precision, plain_matrix_kernels, share_of_kernel_time
 
 _MIN_SHARE = 0.15
-"""Share of kernel time below which fp32 matrix kernels are not what the step is made of."""
+"""Share of kernel time, and of the step, below which fp32 matrix kernels are not what the step is made of."""
+_PROMPT_HOST_FACTOR = 0.5
 _PEAK_SHARE = 0.4
 _FACTOR_RANGE = (0.35, 0.7)
 _UNKNOWN_FACTOR = 0.5
@@ -44,6 +57,8 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
     share = share_of_kernel_time(timeline, matrix)
     on_tensor_cores = of_class(timeline, device, (KernelClass.GEMM_TENSOR_CORE, KernelClass.CONV_TENSOR_CORE))
     if share < _MIN_SHARE or share < share_of_kernel_time(timeline, on_tensor_cores):
+        return
+    if us_per_step(timeline, matrix) < _MIN_SHARE * timeline.step_us:
         return
     pointwise = of_precision(timeline, of_class(timeline, device, POINTWISE), (Precision.UNKNOWN, Precision.FP32))
     pointwise = pointwise[_names_float(timeline, pointwise) & (timeline.phase[pointwise] != Phase.OPTIMIZER)]
@@ -67,6 +82,8 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
             remedy="autocast",
             occurrences=tuple(by_anchor[anchor] for anchor in group.tolist()),
             evidence=evidence,
+            first=_prompt_host(timeline),
+            first_clause="once the host keeps up",
             probability=0.9,
         )
 
@@ -75,6 +92,12 @@ def _occurrence(anchor: int, rows: IntArray, matrix: IntArray, factor: float) ->
     is_matrix = np.isin(rows, matrix)
     edit = Edit(scales=(Scale(rows[is_matrix], factor), Scale(rows[~is_matrix], _POINTWISE_FACTOR)))
     return Occurrence(anchor, edit, rows)
+
+
+def _prompt_host(timeline: Timeline) -> Edit:
+    """A host that is never late: batches are loaded beside the step, and the rest takes half the time."""
+    loading = outermost(timeline, steady(timeline, host_rows(timeline, Phase.DATA)))
+    return Edit(overlapped=loading, host_factor=_PROMPT_HOST_FACTOR)
 
 
 def _matrix_factor(timeline: Timeline) -> float:

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..findings import Evidence
-from ..timeline.edit import Edit, Scale
+from ..timeline.edit import Edit, Scale, no_rows
 from ..timeline.model import IdleCause, Phase, Timeline
 from ..timeline.roots import by_model_call, model_calls
 from ..timeline.select import count_per_step, device_rows, events_of, from_graph, in_typical_step, outermost, steady
@@ -77,24 +77,23 @@ def _launch_gaps_us(timeline: Timeline) -> float:
 
 
 def _occurrences(timeline: Timeline, kernels: IntArray) -> dict[int, Occurrence]:
-    calls = set(model_calls(timeline).tolist())
-    backward = dict(by_model_call(timeline, _backward_roots(timeline)))
+    """One occurrence per model call: its host part is the call itself where the trace has it, with the Python between
+    the operators, else its forward operators; and the operators of its backward."""
+    calls = model_calls(timeline)
+    backward = dict(by_model_call(timeline, _operators(timeline, Phase.BACKWARD)))
+    forward = dict(by_model_call(timeline, _operators(timeline, Phase.FORWARD))) if not len(calls) else {}
     found: dict[int, Occurrence] = {}
     for anchor, rows in by_model_call(timeline, kernels):
-        if anchor not in calls:
-            edit = Edit(host_factor=_GRAPH_HOST_FACTOR)
-        else:
-            host = np.concatenate([[anchor], backward.get(anchor, rows[:0])]).astype(np.int64)
-            edit = Edit(scales=(Scale(np.sort(host), _GRAPH_HOST_FACTOR),))
-        found[anchor] = Occurrence(anchor, edit, rows)
+        own = np.array([anchor]) if anchor in calls else forward.get(anchor, no_rows())
+        host = np.unique(np.concatenate([own, backward.get(anchor, no_rows())]))
+        found[anchor] = Occurrence(anchor, Edit(scales=(Scale(host, _GRAPH_HOST_FACTOR),)), rows)
     return found
 
 
-def _backward_roots(timeline: Timeline) -> IntArray:
-    """Outermost operators of the backward passes of the steady steps."""
+def _operators(timeline: Timeline, phase: Phase) -> IntArray:
+    """Outermost operators of one phase of the steady steps."""
     rows = timeline.trace.rows(Category.CPU_OP)
-    rows = rows[timeline.phase[rows] == Phase.BACKWARD]
-    return outermost(timeline, steady(timeline, rows))
+    return outermost(timeline, steady(timeline, rows[timeline.phase[rows] == phase]))
 
 
 PATTERN = Pattern(

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..trace.model import NONE, BoolArray, Category, Int32Array, IntArray
 from .edit import no_rows
-from .model import Timeline
+from .model import Phase, Timeline
 
 
 def steady(timeline: Timeline, rows: IntArray) -> IntArray:
@@ -104,6 +104,12 @@ def inside(timeline: Timeline, rows: IntArray | Int32Array, hosts: IntArray) -> 
     )
     found[holds] = candidate[holds]
     return found
+
+
+def host_rows(timeline: Timeline, phase: Phase) -> IntArray:
+    """Operators, annotations and frames of one phase."""
+    is_host = np.isin(timeline.trace.cat, (Category.CPU_OP, Category.USER_ANNOTATION, Category.PYTHON_FUNCTION))
+    return np.flatnonzero(is_host & (timeline.phase == phase))
 
 
 def device_rows(timeline: Timeline) -> IntArray:

@@ -55,6 +55,17 @@ def negative_batch_from_the_loader() -> Trace:
     return on_device(body)
 
 
+def negative_random_batches_in_the_loop() -> Trace:
+    """Random inputs made in a script's loop stand in for a data set."""
+
+    def body(b: TraceBuilder) -> None:
+        b.leaf("aten::randn", us=100, concrete=("[1024, 64]",), shapes=((),))
+        _send(b, (1024, 64))
+        _layers(b)
+
+    return on_device(body)
+
+
 def negative_another_tensor_than_the_one_built() -> Trace:
     def body(b: TraceBuilder) -> None:
         _layers(b)

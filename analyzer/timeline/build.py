@@ -11,7 +11,7 @@ from .idle import find_idle
 from .kernels import classify_kernels
 from .launches import build_launches
 from .model import Timeline
-from .phases import find_forward_ops, find_phases
+from .phases import find_forward_ops, find_marks, find_phases
 from .steps import find_steps
 from .tree import build_tree
 
@@ -22,8 +22,9 @@ def build_timeline(trace: Trace) -> Timeline:
     launches = build_launches(trace, tree)
     steps = find_steps(trace, tree, launches)
     kernel_class = classify_kernels(trace, launches, tree)
-    forward_op = find_forward_ops(trace, tree, launches)
-    phase = find_phases(trace, tree, launches, steps, forward_op)
+    marks = find_marks(trace)
+    forward_op = find_forward_ops(trace, tree, launches, marks)
+    phase = find_phases(trace, tree, launches, steps, marks, forward_op)
     idle = find_idle(trace, steps, tree, launches, phase, kernel_class)
     graph = build_graph(trace, steps, tree, launches)
     return Timeline(

@@ -62,15 +62,18 @@ def _start_up_share(trace: Trace, start_ns: IntArray, end_ns: IntArray) -> Float
     busy_rows = trace.rows(*DEVICE_CATEGORIES)
     busy = union(trace.ts_ns[busy_rows], trace.end_ns[busy_rows])
     is_call = trace.cat == Category.RUNTIME
-    is_slow_launch = is_call & _matching(trace, _LAUNCH_CALL) & (trace.dur_ns > _SLOW_LAUNCH_NS)
-    is_host = is_call | np.isin(trace.cat, (Category.PYTHON_FUNCTION, Category.USER_ANNOTATION, Category.CPU_OP))
-    is_compile = is_host & _matching(trace, _COMPILATION)
-    rows = np.flatnonzero((is_call & _matching(trace, _START_UP_CALL)) | is_slow_launch | is_compile)
+    is_slow_launch = _called(trace, is_call & (trace.dur_ns > _SLOW_LAUNCH_NS), _LAUNCH_CALL)
+    is_range = np.isin(trace.cat, (Category.PYTHON_FUNCTION, Category.USER_ANNOTATION))
+    is_start_up = _called(trace, is_call, _START_UP_CALL) | is_slow_launch | _called(trace, is_range, _COMPILATION)
+    rows = np.flatnonzero(is_start_up)
     start_up = union(trace.ts_ns[rows], trace.end_ns[rows])
     alone_ns = covered_ns(joined(start_up, busy), start_ns, end_ns) - covered_ns(busy, start_ns, end_ns)
     return alone_ns / np.maximum(end_ns - start_ns, 1)
 
 
-def _matching(trace: Trace, pattern: re.Pattern[str]) -> BoolArray:
-    """Shape (n,): events whose name the pattern finds."""
-    return np.array([pattern.search(name) is not None for name in trace.names], dtype=bool)[trace.name]
+def _called(trace: Trace, among: BoolArray, pattern: re.Pattern[str]) -> BoolArray:
+    """Those of `among`, shape (n,), whose name the pattern finds."""
+    occurs = np.bincount(trace.name[among], minlength=len(trace.names)) > 0
+    hits = np.zeros(len(trace.names), dtype=bool)
+    hits[[i for i in np.flatnonzero(occurs) if pattern.search(trace.names[i])]] = True
+    return among & hits[trace.name]

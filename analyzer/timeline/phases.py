@@ -21,7 +21,7 @@ _MARK = re.compile(
 )
 
 
-class _Mark(IntEnum):
+class Mark(IntEnum):
     """What the name of a host event says about its phase."""
 
     NONE = 0
@@ -34,7 +34,18 @@ class _Mark(IntEnum):
     MODULE = 5
 
 
-def find_phases(trace: Trace, tree: CallTree, launches: Launches, steps: Steps, forward_op: Int32Array) -> Int8Array:
+def find_marks(trace: Trace) -> Int8Array:
+    """Shape (n,): the `Mark` of each host event; only operators count as nodes."""
+    found = (_MARK.search(name) for name in trace.names)
+    of_name = np.array([Mark[m.lastgroup or "NONE"] if m else Mark.NONE for m in found], dtype=np.int8)
+    mark = np.where(_is_host(trace), of_name[trace.name], Mark.NONE)
+    mark[(mark == Mark.BACKWARD_NODE) & (trace.cat != Category.CPU_OP)] = Mark.NONE
+    return mark
+
+
+def find_phases(
+    trace: Trace, tree: CallTree, launches: Launches, steps: Steps, mark: Int8Array, forward_op: Int32Array
+) -> Int8Array:
     """Shape (n,): the `Phase` of each event; device work has the phase of the call, else the operator, behind it.
 
     Backward covers the calls that start it, every autograd node, and all of a thread that does nothing else. Forward
@@ -42,21 +53,20 @@ def find_phases(trace: Trace, tree: CallTree, launches: Launches, steps: Steps, 
     with neither (inference without stacks), every operator that is in no other phase.
     """
     phase = np.full(len(trace), Phase.OTHER, dtype=np.int8)
-    mark = _marks(trace)
-    is_backward = _under(tree, (mark == _Mark.BACKWARD_NODE) | (mark == _Mark.BACKWARD_CALL))
+    is_backward = _under(tree, (mark == Mark.BACKWARD_NODE) | (mark == Mark.BACKWARD_CALL))
     is_backward |= _autograd_threads(trace, mark, is_backward)[trace.thread] & _is_host(trace)
-    in_module = _under(tree, mark == _Mark.MODULE)
+    in_module = _under(tree, mark == Mark.MODULE)
     phase[_is_forward(trace, tree, steps, forward_op, is_backward, in_module)] = Phase.FORWARD
     phase[is_backward] = Phase.BACKWARD
-    phase[_under(tree, mark == _Mark.OPTIMIZER)] = Phase.OPTIMIZER
-    phase[_under(tree, mark == _Mark.DATA)] = Phase.DATA
+    phase[_under(tree, mark == Mark.OPTIMIZER)] = Phase.OPTIMIZER
+    phase[_under(tree, mark == Mark.DATA)] = Phase.DATA
     device_rows = trace.rows(*DEVICE_CATEGORIES)
     cause = np.where(launches.runtime[device_rows] >= 0, launches.runtime[device_rows], launches.op[device_rows])
     phase[device_rows] = np.where(cause >= 0, phase[cause], Phase.OTHER)
     return phase
 
 
-def find_forward_ops(trace: Trace, tree: CallTree, launches: Launches) -> Int32Array:
+def find_forward_ops(trace: Trace, tree: CallTree, launches: Launches, mark: Int8Array) -> Int32Array:
     """Shape (n,): the forward operator of each event under a backward node, and of the device work launched there.
 
     A forward operator and its backward node carry the same sequence number, and so does whatever looked at the
@@ -64,7 +74,7 @@ def find_forward_ops(trace: Trace, tree: CallTree, launches: Launches) -> Int32A
     one to start is the one that took it. Activation checkpointing runs forward operators again inside a backward node:
     those have no forward operator but themselves, and a node inside another node belongs to one of them.
     """
-    is_node = (_marks(trace) == _Mark.BACKWARD_NODE) & (trace.sequence >= 0)
+    is_node = (mark == Mark.BACKWARD_NODE) & (trace.sequence >= 0)
     above = np.where(tree.parent >= 0, enclosing(tree.parent, is_node)[tree.parent], NONE)
     is_root = is_node & ((above < 0) | (trace.sequence[above] != trace.sequence))
     roots = np.flatnonzero(is_root)
@@ -164,8 +174,8 @@ def _outermost_op(trace: Trace, tree: CallTree) -> Int32Array:
 def _autograd_threads(trace: Trace, mark: Int8Array, is_backward: BoolArray) -> BoolArray:
     """Shape (threads,): threads that run autograd nodes and mark no step, optimizer or data loader of their own."""
     count = len(trace.threads)
-    has_nodes = np.bincount(trace.thread[mark == _Mark.BACKWARD_NODE], minlength=count) > 0
-    is_own = is_step_mark(trace) | (mark == _Mark.OPTIMIZER) | (mark == _Mark.DATA)
+    has_nodes = np.bincount(trace.thread[mark == Mark.BACKWARD_NODE], minlength=count) > 0
+    is_own = is_step_mark(trace) | (mark == Mark.OPTIMIZER) | (mark == Mark.DATA)
     is_main = np.bincount(trace.thread[is_own], minlength=count) > 0
     if not is_main.any():
         # Without marks, the thread with the most operators outside backward is the program's own.
@@ -177,15 +187,6 @@ def _autograd_threads(trace: Trace, mark: Int8Array, is_backward: BoolArray) -> 
 def _under(tree: CallTree, wanted: BoolArray) -> BoolArray:
     """Rows that are wanted or lie under one that is."""
     return enclosing(tree.parent, wanted) != NONE
-
-
-def _marks(trace: Trace) -> Int8Array:
-    """Shape (n,): the `_Mark` of each host event; only operators count as nodes."""
-    found = (_MARK.search(name) for name in trace.names)
-    of_name = np.array([_Mark[m.lastgroup or "NONE"] if m else _Mark.NONE for m in found], dtype=np.int8)
-    mark = np.where(_is_host(trace), of_name[trace.name], _Mark.NONE)
-    mark[(mark == _Mark.BACKWARD_NODE) & (trace.cat != Category.CPU_OP)] = _Mark.NONE
-    return mark
 
 
 def _is_host(trace: Trace) -> BoolArray:

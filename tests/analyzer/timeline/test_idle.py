@@ -4,25 +4,16 @@ import numpy as np
 import pytest
 
 from tests.builders import TraceBuilder, row_of
-from torchtraceap.analyzer.timeline.idle import find_idle
-from torchtraceap.analyzer.timeline.kernels import classify_kernels
-from torchtraceap.analyzer.timeline.launches import build_launches
+from torchtraceap.analyzer.timeline.build import build_timeline
 from torchtraceap.analyzer.timeline.model import IdleCause
-from torchtraceap.analyzer.timeline.phases import find_forward_ops, find_phases
-from torchtraceap.analyzer.timeline.steps import find_steps
-from torchtraceap.analyzer.timeline.tree import build_tree
 from torchtraceap.analyzer.trace.model import NONE, Category
 
 LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 
 
 def idle_of(b: TraceBuilder):
-    trace = b.build()
-    tree = build_tree(trace)
-    launches = build_launches(trace, tree)
-    steps = find_steps(trace, tree, launches)
-    phase = find_phases(trace, tree, launches, steps, find_forward_ops(trace, tree, launches))
-    idle = find_idle(trace, steps, tree, launches, phase, classify_kernels(trace, launches, tree))
+    timeline = build_timeline(b.build())
+    trace, idle = timeline.trace, timeline.idle
     gaps = [
         (IdleCause(cause), (end - start) / 1000)
         for cause, start, end in zip(idle.cause, idle.start_ns, idle.end_ns, strict=True)

@@ -3,7 +3,7 @@
 from tests.builders import TraceBuilder, row_of
 from torchtraceap.analyzer.timeline.launches import build_launches
 from torchtraceap.analyzer.timeline.model import Phase
-from torchtraceap.analyzer.timeline.phases import find_forward_ops, find_phases
+from torchtraceap.analyzer.timeline.phases import find_forward_ops, find_marks, find_phases
 from torchtraceap.analyzer.timeline.steps import find_steps
 from torchtraceap.analyzer.timeline.tree import build_tree
 from torchtraceap.analyzer.trace.model import NONE
@@ -15,8 +15,9 @@ def meaning_of(b: TraceBuilder):
     trace = b.build()
     tree = build_tree(trace)
     launches = build_launches(trace, tree)
-    forward_op = find_forward_ops(trace, tree, launches)
-    phase = find_phases(trace, tree, launches, find_steps(trace, tree, launches), forward_op)
+    marks = find_marks(trace)
+    forward_op = find_forward_ops(trace, tree, launches, marks)
+    phase = find_phases(trace, tree, launches, find_steps(trace, tree, launches), marks, forward_op)
     return (
         lambda handle: Phase(phase[row_of(trace, handle)]),
         lambda handle: None if (row := forward_op[row_of(trace, handle)]) == NONE else int(trace.file_index[row]),

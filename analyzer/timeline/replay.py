@@ -96,19 +96,6 @@ class _Work:
     is_live: BoolArray
     """False for device work that is not launched any more, and for waits that are not waited."""
 
-    def ends(self, first: int, after: int, late_ns: float, floor_ns: float) -> list[float]:
-        """When the events of a run are done: event k at `done[k] + max(floor, late + launched[j] for j <= k)`."""
-        if after - first > _SHORT_RUN:
-            ready = np.maximum.accumulate(self.launched_ns[first:after]) + late_ns
-            return (self.done_ns[first:after] + np.maximum(ready, floor_ns)).tolist()
-        ends = []
-        for launched, done in zip(
-            self.launched_ns[first:after].tolist(), self.done_ns[first:after].tolist(), strict=True
-        ):
-            floor_ns = max(floor_ns, launched + late_ns)
-            ends.append(done + floor_ns)
-        return ends
-
     @staticmethod
     def of(graph: ReplayGraph, edit: Edit, clock: _HostClock) -> _Work:
         """Device work with an edit's factors applied and removed operators' launches left out."""
@@ -127,14 +114,34 @@ class _Work:
         return _Work(done, done - added, np.where(is_launched, launched, -np.inf), is_live)
 
 
+class _Ends:
+    """When the events of a run are done: event k at `done[k] + max(floor, late + launched[j] for j <= k)`."""
+
+    def __init__(self, work: _Work) -> None:
+        self._work = work
+        self._launched = work.launched_ns.tolist()
+        self._done = work.done_ns.tolist()
+
+    def of_run(self, first: int, after: int, late_ns: float, floor_ns: float) -> list[float]:
+        """Ends of the events first ... after - 1."""
+        if after - first > _SHORT_RUN:
+            ready = np.maximum.accumulate(self._work.launched_ns[first:after]) + late_ns
+            return (self._work.done_ns[first:after] + np.maximum(ready, floor_ns)).tolist()
+        ends = []
+        for event in range(first, after):
+            floor_ns = max(floor_ns, self._launched[event] + late_ns)
+            ends.append(self._done[event] + floor_ns)
+        return ends
+
+
 def _run(graph: ReplayGraph, edit: Edit, clock: _HostClock) -> tuple[FloatArray, FloatArray]:
     """Host span and period of each step, in ns.
 
-    Device events launched in a row by one thread on one stream are taken together: see `_Work.ends`.
+    Device events launched in a row by one thread on one stream are taken together: see `_Ends`.
     """
     work = _Work.of(graph, edit, clock)
-    own, peer_own = clock.at_node.tolist(), clock.at_peer.tolist()
-    stream_ns, before, sources = graph.stream_ns.tolist(), work.before_ns.tolist(), graph.edge_source.tolist()
+    own, peer_own, sources = clock.at_node.tolist(), clock.at_peer.tolist(), graph.edge_source.tolist()
+    stream_ns, before, events = graph.stream_ns.tolist(), work.before_ns.tolist(), _Ends(work)
     late = (-clock.at_lane).tolist()
     """Per lane: how much later than its own clock a thread is, from waiting."""
     free: dict[int, float] = {}
@@ -146,7 +153,7 @@ def _run(graph: ReplayGraph, edit: Edit, clock: _HostClock) -> tuple[FloatArray,
             held_until = max(ended[source] for source in sources[first_edge:last_edge])
         if kind == NodeKind.DEVICE:
             floor = max(free.get(queue, 0.0), held_until - stream_ns[node]) - before[node]
-            ended[node:after] = work.ends(node, after, late[lane], floor)
+            ended[node:after] = events.of_run(node, after, late[lane], floor)
             free[queue] = ended[after - 1]
         elif kind == NodeKind.WAIT:
             late[lane] = max(late[lane], held_until - own[node])

@@ -1,0 +1,1 @@
+"""How well the what-if replay reproduces recordings, and what fixes were measured to save."""

@@ -39,8 +39,6 @@ _PLUMBING = frozenset(
         "__eq__",
         "__instancecheck__",
         "__subclasscheck__",
-        "__new__",
-        "__init__",
         "__torch_function__",
         "__array_function__",
         "__array_ufunc__",

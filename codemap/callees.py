@@ -66,7 +66,7 @@ _Costs = tuple[dict[str, float], Weak, float, float]
 def _named(node: ast.Call, name: str, index: FileIndex) -> _Costs:
     """A call of a bare name."""
     if functions := [f for f in index.functions.get(name, ()) if f.node not in index.owner]:
-        return _function(name, functions)
+        return _function(name, functions, index)
     if name in index.classes:
         return {**_CONSTRUCTOR, f"f:{name}": 0.0}, (1.2, NEVER, 1.5, 1.2), 0.1, 0.05
     if origin := index.imports.get(name):
@@ -92,7 +92,7 @@ def _attribute(function: ast.Attribute, index: FileIndex, owner: ClassFacts | No
         return _imported(name, dotted)
     if _is_self(base) and owner is not None:
         if method := owner.methods.get(name):
-            return _function(name, [method])
+            return _function(name, [method], index)
         if kind := owner.attributes.get(name):
             exact = {f"m:{kind}": 0.0, f"f:{kind}": 0.1, f"f:{name}": 0.0, "f:__call__": 0.2, "f:forward": 0.3}
             return exact, (0.9, 1.5, 0.5, 1.5), 0.6, NEVER
@@ -103,15 +103,25 @@ def _attribute(function: ast.Attribute, index: FileIndex, owner: ClassFacts | No
     return exact, (0.9, 1.5, 0.6, 1.5), 0.7, NEVER
 
 
-def _function(name: str, functions: Iterable[Function]) -> _Costs:
+def _function(name: str, functions: Iterable[Function], index: FileIndex) -> _Costs:
     """A function or method defined in this file."""
     nodes = [f.node for f in functions if isinstance(f.node, (ast.FunctionDef, ast.AsyncFunctionDef))]
-    is_decorated = any(node.decorator_list for node in nodes)
+    decorators = [_decorator_origin(one, index) for node in nodes for one in node.decorator_list]
+    is_decorated = bool(decorators)
     # Calling a generator function or a coroutine runs nothing yet: the frame shows where it is consumed.
     is_lazy = any(isinstance(node, ast.AsyncFunctionDef) or _yields(node) for node in nodes)
     skip = 0.0 if is_lazy else 0.3 if is_decorated else 1.0
-    exact = {f"f:{name}": 0.0, **(_WRAPPERS if is_decorated else {})}
+    exact = {f"f:{name}": 0.0}
+    if is_decorated:
+        # torch's own (`no_grad`, `inference_mode`) all wrap in one function; any other name is another decorator's.
+        is_torch = all(origin.startswith("torch.") for origin in decorators)
+        others = dict.fromkeys(_WRAPPERS, 0.8 if is_torch else 0.35)
+        exact |= {**others, "f:decorate_context": 0.0 if is_torch else 0.8}
     return exact, (0.45 if is_decorated else 1.5, 1.0 if is_decorated else NEVER, 1.0, NEVER), skip, NEVER
+
+
+def _decorator_origin(decorator: ast.expr, index: FileIndex) -> str:
+    return index.dotted(decorator.func if isinstance(decorator, ast.Call) else decorator)
 
 
 def _imported(name: str, origin: str) -> _Costs:

@@ -107,9 +107,10 @@ INDEX_SLICE: dict[str, float] = _keys(("slice", "item"))
 INDEX_NONE: dict[str, float] = _keys(("unsqueeze",))
 INDEX_ALL: dict[str, float] = _keys(("alias",))
 INDEX_NUMBER: dict[str, float] = _keys(("select",))
-INDEX_ANY: dict[str, float] = _keys(
-    ("select", "slice", "item", "unsqueeze", "empty", "to", "lift_fresh", "detach_", "_to_copy", "is_nonzero", "copy_"),
-)
+INDEX_ANY: dict[str, float] = {
+    **_keys(("select", "slice", "item", "unsqueeze", "empty", "to", "lift_fresh", "detach_", "_to_copy", "copy_")),
+    "o:is_nonzero": 0.4,
+}
 """An index that may be a number, a tensor, or a list that becomes one."""
 INDEX_RESULT: dict[str, float] = _keys(("index", "alias", "to", "nonzero", "expand"))
 """What gathers in the end, once all basic indices are applied."""

@@ -86,7 +86,10 @@ def find_forward_ops(trace: Trace, tree: CallTree, launches: Launches, mark: Int
 
     found = np.full(len(trace), NONE, dtype=np.int32)
     first_pass = np.flatnonzero(is_candidate & ~in_backward)
-    found[roots] = _by_flow(trace, roots, first_pass)
+    # An arrow ends at the node's own operator, inside `evaluate_function`.
+    nodes = np.flatnonzero(is_node)
+    named = _by_flow(trace, nodes, first_pass)
+    found[enclosing(tree.parent, is_root)[nodes[named >= 0]]] = named[named >= 0]
     missing = roots[found[roots] < 0]
     found[missing] = _last_before(trace, missing, first_pass)
     inner = roots[is_inner]

@@ -102,7 +102,11 @@ def test_arrows_tell_forward_threads_apart():
         ends.append(op)
     kernels = []
     for op in ends:
-        with b.thread(9), b.op("AddmmBackward0", sequence=1) as node:
+        with (
+            b.thread(9),
+            b.op("autograd::engine::evaluate_function: AddmmBackward0", sequence=1),
+            b.op("AddmmBackward0", sequence=1) as node,
+        ):
             kernels.append(b.kernel("gemm", us=5))
         b.flow(op, node)
     _, forward = meaning_of(b)

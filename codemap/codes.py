@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 
 from .grammar import COMPREHENSION_FRAME, CodeNode
-from .source import SourceFile
+from .index import FileIndex
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +35,12 @@ class Found:
 class Codes:
     """Finds code objects of one file."""
 
-    def __init__(self, file: SourceFile) -> None:
+    def __init__(self, index: FileIndex) -> None:
+        file = index.file
         self._by_name: dict[str, list[Code]] = {}
         for function in file.functions:
             self._add(Code(function.qualname, function.name, function.first_line, function.end_line, function.node))
-        for node in ast.walk(file.tree) if file.tree is not None else ():
+        for node in index.nodes:
             if isinstance(node, ast.ClassDef):
                 first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
                 self._add(Code(node.name, node.name, first, node.end_lineno or first, node))

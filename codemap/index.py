@@ -27,6 +27,8 @@ class FileIndex:
     """Facts about one file, from one pass over its tree."""
 
     file: SourceFile
+    nodes: tuple[ast.AST, ...]
+    """Every node of the tree."""
     imports: Mapping[str, str]
     """Local name -> dotted origin; a leading "." for a relative import."""
     functions: Mapping[str, tuple[Function, ...]]
@@ -76,7 +78,8 @@ def build_index(file: SourceFile) -> FileIndex:
     by_node = {function.node: function for function in file.functions}
     for function in file.functions:
         functions.setdefault(function.name, []).append(function)
-    for node in ast.walk(file.tree) if file.tree is not None else ():
+    nodes = () if file.tree is None else tuple(ast.walk(file.tree))
+    for node in nodes:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             imports.update(_imported(node))
         elif isinstance(node, ast.ClassDef):
@@ -88,14 +91,16 @@ def build_index(file: SourceFile) -> FileIndex:
             owner.update({method.node: node.name for method in methods.values()})
             bases = tuple(dotted_name(base) for base in node.bases)
             classes[node.name] = ClassFacts(node.name, node, bases, methods, _attributes(node))
-    index = FileIndex(file, imports, {name: tuple(group) for name, group in functions.items()}, classes, owner, {})
+    index = FileIndex(
+        file, nodes, imports, {name: tuple(group) for name, group in functions.items()}, classes, owner, {}
+    )
     return replace(index, origins=_origins(index))
 
 
 def _origins(index: FileIndex) -> dict[str, str]:
     """`opt = torch.optim.SGD(...)`, `with profile(...) as prof`: what kind of object a variable holds."""
     found: dict[str, str] = {}
-    for node in ast.walk(index.file.tree) if index.file.tree is not None else ():
+    for node in index.nodes:
         pairs: list[tuple[ast.expr, ast.expr]] = []
         if isinstance(node, ast.Assign):
             pairs = [(target, node.value) for target in node.targets]

@@ -34,7 +34,7 @@ class Knowledge:
     def codes(self, path: str) -> Codes:
         """The file's code objects."""
         if path not in self._codes:
-            self._codes[path] = Codes(self.file(path))
+            self._codes[path] = Codes(self.index(path))
         return self._codes[path]
 
     def automaton(self, path: str, code: Code) -> Automaton:

@@ -23,6 +23,8 @@ from .titles import titled
 from .workspace import Workspace
 
 _MOST_CALLERS = 8
+_MOST_TRIED = 12
+"""Statements that are asked for one finding that concerns the program as a whole."""
 _MOST_SEARCHED = 0.6
 """Confidence in the one statement of a workspace that a fixer's search finds."""
 
@@ -143,7 +145,7 @@ def _sites(detected: Detected, whole: Finding, locator: Locator, confirmer: _Con
     if not placed:
         return [replace(site, confirmation=confirmer.search(fixer, whole))]
     if len({(where.location.path, where.location.qualname) for where, _ in placed}) > 1:
-        for where, _ in placed:
+        for where, _ in placed[:_MOST_TRIED]:
             if confirmation := confirmer.confirm(fixer, whole, where):
                 return [replace(site, place=where, confirmation=confirmation)]
         return [replace(site, place=placed[0][0])]

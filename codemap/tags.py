@@ -71,7 +71,7 @@ def _tags(index: FileIndex, helpers: Mapping[str, _Helper], constants: Mapping[s
 def _ranges(index: FileIndex) -> Iterator[tuple[ast.With | ast.AsyncWith | FunctionDef, Function | None]]:
     """Everything that can be a range, with the function it is in (or is)."""
     by_node = {function.node: function for function in index.file.functions}
-    for node in ast.walk(index.file.tree) if index.file.tree is not None else ():
+    for node in index.nodes:
         if isinstance(node, FunctionDef):
             yield node, by_node.get(node)
         elif isinstance(node, (ast.With, ast.AsyncWith)):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import sys
 
 import click
@@ -38,14 +37,9 @@ def main() -> None:
     """Run the command line. Errors exit with 2, so that 1 can mean findings."""
     try:
         code = cli.main(prog_name="torchtraceap", standalone_mode=False)
-        sys.stdout.flush()
     except click.ClickException as error:
         error.show()
         sys.exit(FAILED)
     except (click.Abort, KeyboardInterrupt):
         sys.exit(INTERRUPTED)
-    except BrokenPipeError:
-        # Whoever read our output has gone (`| head`); without this Python complains when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(FAILED)
     sys.exit(code if isinstance(code, int) else 0)

@@ -11,8 +11,10 @@ from ..figures import format_ms, format_pct
 from ..findings import Evidence, Finding, Location, Report, Safety, Severity, TraceSummary
 
 STYLES = {Severity.WARNING: "bold yellow", Severity.INFORMATION: "bold cyan", Severity.HINT: "bold"}
-LABEL_WIDTH = 10
+LABEL_WIDTH = 12
 SHOWN_CALLERS = 4
+IN_HEADLINE = frozenset({"cost", "step", "saving"})
+"""Ids of the evidence that the message gives already."""
 
 LineOf = Callable[[str, int], "str | None"]
 """Gives line number `line` (from 1) of the file `path`, without its end; None if there is no such line."""
@@ -88,7 +90,8 @@ def _excerpt(place: Location | None, line_of: LineOf) -> Text:
 def _details(finding: Finding, why: str) -> Text:
     text = Text()
     _labelled(text, "why", [why or finding.title])
-    _labelled(text, "evidence", [" · ".join(_figure(item) for item in finding.evidence)] if finding.evidence else [])
+    figures = [_figure(item) for item in finding.evidence if item.id not in IN_HEADLINE]
+    _labelled(text, "evidence", [" · ".join(figures)] if figures else [])
     sure = f"{100 * finding.probability:.0f} %"
     if finding.location is not None:
         sure += f", line found by {finding.location.how.value}"

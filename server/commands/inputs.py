@@ -113,6 +113,8 @@ def with_inputs(command: Callable[..., None]) -> Callable[..., None]:
 def _examine_one(path: Path, workspace: ProjectWorkspace, options: Options, reporter: Reporter) -> Report:
     reporter.stage(f"reading {path.name}")
     trace = read_trace(path, on_progress=reporter.fraction)
+    if not len(trace):
+        raise TraceError("; ".join([f"{path}: no event in it", *(problem.message for problem in trace.problems)]))
     reporter.stage(f"analyzing {path.name}")
     analysis = analyze(trace, options)
     reporter.stage(f"finding the lines of {path.name}")

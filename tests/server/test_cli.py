@@ -1,8 +1,6 @@
 """The command line as a whole: help, version, patterns, doctor."""
 
 import json
-import subprocess
-import sys
 from importlib.metadata import version
 
 import pytest
@@ -10,7 +8,7 @@ import pytest
 from torchtraceap.analyzer.patterns.registry import all_patterns
 from torchtraceap.server.cli import COMMANDS, cli
 
-from .cli import TRACE, torchtraceap
+from .cli import LEAVES, TRACE, start, torchtraceap
 
 
 def test_version():
@@ -20,7 +18,7 @@ def test_version():
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_a_help_text(command):
     result = torchtraceap(command, "--help")
-    assert result.returncode == 0
+    assert result.exit_code == 0
     assert result.stdout.startswith(f"Usage: torchtraceap {command}")
 
 
@@ -28,7 +26,7 @@ def test_help_lists_the_commands_and_an_unknown_one_is_an_error():
     assert all(f"\n  {command} " in torchtraceap("--help").stdout for command in COMMANDS)
     assert cli.list_commands(None) == list(COMMANDS)
     result = torchtraceap("analyse")
-    assert result.returncode == 2
+    assert result.exit_code == 2
     assert "No such command 'analyse'" in result.stderr
 
 
@@ -48,20 +46,23 @@ def test_every_pattern_has_a_page():
 
 def test_doctor_names_what_is_there_and_how_to_get_the_rest():
     result = torchtraceap("doctor")
-    assert result.returncode == 0, result.stdout
+    assert result.exit_code == 0, result.stdout
     assert f"ok libcst                   {version('libcst')}" in result.stdout
     missing = [line for line in result.stdout.splitlines() if "not installed" in line]
     assert all("->  pip install 'torchtraceap[" in line for line in missing)
 
 
 def test_a_reader_that_leaves_early_is_no_crash():
-    code = "from torchtraceap.server.cli import main; main()"
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, "analyze", str(TRACE), "--format", "json"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+    process = start("patterns", "--format", "json")
     process.stdout.close()
-    assert b"Traceback" not in process.stderr.read()
+    assert process.stderr.read() == b""
     process.wait(30)
     process.stderr.close()
+
+
+def test_errors_exit_with_2_and_findings_with_1_also_from_a_shell():
+    for arguments, code in ((["analyze", "nowhere"], 2), (["analyze", TRACE, "--source", LEAVES], 1), (["--help"], 0)):
+        process = start(*arguments)
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == code
+        assert (errors == b"") == (code < 2)

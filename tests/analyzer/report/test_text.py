@@ -26,8 +26,8 @@ def test_every_finding_has_a_line_that_editors_can_parse():
 
 def test_a_finding_gives_its_reason_evidence_caller_and_fix():
     text = shown(replace(REPORT, findings=(FULL,)))
-    assert "why     why unfused-attention" in text
-    assert "time per step 98.2 ms · scores 16×6×144×144\n" in text
+    assert "why       why unfused-attention" in text
+    assert "evidence  scores 16×6×144×144\n" in text
     assert "src/träin.py:47:17: called here by train" in text
     assert "Use scaled_dot_product_attention (about 48.1 ms per step) [safe]" in text
 

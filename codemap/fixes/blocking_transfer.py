@@ -78,6 +78,11 @@ def _loader_pins(resolver: Resolver, loader: Value) -> bool:
 def _is_module(resolver: Resolver, move: Value) -> bool:
     """A model is moved once, and `Module.to` is no copy of a batch."""
     assert isinstance(move.node, ast.Call) and isinstance(move.node.func, ast.Attribute)
+    root = move.node.func.value
+    while isinstance(root, ast.Call) and isinstance(root.func, ast.Attribute):
+        root = root.func.value
+    if isinstance(root, ast.Call) and last_name(root.func)[:1].isupper():  # `Net().eval().cuda()`
+        return True
     name = last_name(move.node.func.value).lower()
     if name in ("model", "net", "network", "criterion", "module"):
         return True

@@ -32,7 +32,44 @@ def _confirm(case: Case) -> Confirmation | None:
         built = _factory(file, call) or _named_factory(view, call)
         if built is not None:
             return _confirmation(view, call, built)
-    return None
+    numbers = [call for call in view.here.calls() if _is_number_on_device(file, call)]
+    return _filled(view, [one for one in numbers if file.statement(one) is file.statement(numbers[0])])
+
+
+def _is_number_on_device(file: Outline, call: ast.Call) -> bool:
+    """`torch.tensor(h // s, device=device)`: one number, built on the host and copied."""
+    device = next((keyword.value for keyword in call.keywords if keyword.arg == "device"), None)
+    if file.dotted(call.func) != "torch.tensor" or device is None or len(call.args) != 1:
+        return False
+    return not (isinstance(device, ast.Constant) and device.value in (None, "cpu")) and _is_number(file, call.args[0])
+
+
+def _is_number(file: Outline, node: ast.expr) -> bool:
+    """Whether an expression is certainly one number, whatever its names hold: no list can be divided or negated."""
+    match node:
+        case ast.Constant(value=value):
+            return isinstance(value, int | float)
+        case ast.UnaryOp(op=ast.USub()):
+            return True
+        case ast.BinOp(op=ast.Div() | ast.FloorDiv() | ast.Sub() | ast.Mod() | ast.Pow()):
+            return not any(isinstance(side, ast.Set) for side in (node.left, node.right))
+        case ast.Call():
+            return file.dotted(node.func) in ("int", "float", "len") or file.dotted(node.func).startswith("math.")
+        case _:
+            return False
+
+
+def _filled(view: Scene, numbers: list[ast.Call]) -> Confirmation | None:
+    if not numbers:
+        return None
+    file = view.here.outline
+    patch = Patch(file)
+    for call in numbers:
+        name_end = file.span(call.func)[1]
+        patch.replace_span(name_end - len("tensor"), name_end, "full")
+        patch.insert(file.span(call.args[0])[0], "(), ")
+    fix = Fix(_SLUG, "Fill it on the device (torch.full)", Safety.SAFE, patch.edits())
+    return Confirmation(file.location(file.statement(numbers[0]), view.case.location), (fix,))
 
 
 def _confirmation(view: Scene, move: ast.Call, factory: ast.Call) -> Confirmation:
@@ -139,4 +176,4 @@ def _is_bool(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, bool)
 
 
-FIXER = Fixer(_SLUG, _confirm, searcher(_confirm, (".to(", ".cuda(")))
+FIXER = Fixer(_SLUG, _confirm, searcher(_confirm, (".to(", ".cuda(", "torch.tensor(")))

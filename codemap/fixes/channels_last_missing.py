@@ -7,10 +7,12 @@ from .base import Case, Confirmation, Fixer
 from .edits import Patch
 from .memory_format import convert_input, convert_model, has_views, is_converted
 from .models import ModelCall, assigned_target, chain_end, model_call
-from .resolve import Resolver, Value
-from .scene import scene, searcher
+from .resolve import Value
+from .scene import Scene, scene, searcher
 
 _SLUG = "channels-last-missing"
+_KNOWN = ("torch.nn.", "torchvision.models.", "timm.")
+"""Libraries whose models take the layout."""
 
 
 def _confirm(case: Case) -> Confirmation | None:
@@ -25,10 +27,10 @@ def _confirm(case: Case) -> Confirmation | None:
         return None
     place = file.location(file.statement(construction.node), case.location)
     called = model.outline.location(model.outline.statement(model.call), case.location)
-    return Confirmation(place, (_fix(view.resolver, model, construction),), (Related("the model's input", called),))
+    return Confirmation(place, (_fix(view, model, construction),), (Related("the model's input", called),))
 
 
-def _fix(resolver: Resolver, model: ModelCall, construction: Value) -> Fix:
+def _fix(view: Scene, model: ModelCall, construction: Value) -> Fix:
     patch = Patch(construction.outline)
     convert_model(patch, construction.node)
     edits = ()
@@ -38,10 +40,16 @@ def _fix(resolver: Resolver, model: ModelCall, construction: Value) -> Fix:
         other = Patch(model.outline)
         convert_input(other, model)
         edits = other.edits()
-    made = resolver.instance_class(construction)
-    # A `.view` of a channels_last tensor raises where `.reshape` would copy.
-    safety = Safety.UNSAFE if made is not None and has_views(Value(made.outline, construction.node)) else Safety.SAFE
+    safety = Safety.SAFE if _keeps_working(view, construction) else Safety.UNSAFE
     return Fix(_SLUG, "Run the model and its input in channels_last", safety, (*patch.edits(), *edits))
+
+
+def _keeps_working(view: Scene, construction: Value) -> bool:
+    """Whether no module in sight calls `.view(...)`, which raises on some channels_last tensors."""
+    made = view.resolver.instance_class(construction)
+    if made is None:
+        return construction.outline.dotted(getattr(construction.node, "func", construction.node)).startswith(_KNOWN)
+    return not any(has_views(file) for file in {made.outline, *(frame.outline for frame in view.frames)})
 
 
 FIXER = Fixer(_SLUG, _confirm, searcher(_confirm, ("model(", "net(", "backbone(", "encoder(", "network(")))

@@ -63,6 +63,8 @@ def _indices(subscript: ast.Subscript) -> list[ast.expr]:
 
 def _is_scalar_store(file: Outline, subscript: ast.Subscript) -> bool:
     statement = file.statement(subscript)
+    if isinstance(statement, ast.AugAssign):
+        return False  # `x[mask] += 1` reads the selection first
     value = getattr(statement, "value", None)
     if isinstance(value, ast.UnaryOp):
         value = value.operand

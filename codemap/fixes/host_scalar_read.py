@@ -33,11 +33,17 @@ def _confirm(case: Case) -> Confirmation | None:
     view = scene(case)
     if view is None or case.device.is_cpu or not _reads_value(view):
         return None
+    if not case.callers and all(_is_constructor(view.here.outline, one) for one in view.here.statements):
+        return None  # reads once, and mostly on the host
     for statement in view.here.statements:
         fix = _accumulated(view.resolver, view.here.outline, statement) or _appended(view.here.outline, statement)
         if fix is not None:
             return Confirmation(view.here.outline.location(statement, case.location), (fix,))
     return Confirmation(case.location)
+
+
+def _is_constructor(file: Outline, statement: ast.stmt) -> bool:
+    return getattr(file.function(statement), "name", "") == "__init__"
 
 
 def _reads_value(view: Scene) -> bool:

@@ -9,7 +9,6 @@ from .edits import Patch
 from .imports import name_for
 from .models import ModelCall, chain_end
 from .outline import Outline, find, last_name
-from .resolve import Value
 from .transfers import is_dtype
 
 FORMAT = "torch.channels_last"
@@ -69,9 +68,9 @@ def convert_input(patch: Patch, model: ModelCall) -> None:
     patch.replace(given, f"{text}.contiguous(memory_format={layout})")
 
 
-def has_views(value: Value) -> bool:
-    """Whether the file of a model's class calls `.view(...)`, which fails on some channels_last tensors."""
-    return bool(value.outline.calls("view"))
+def has_views(file: Outline) -> bool:
+    """Whether classes of a file call `.view(...)`, which fails on some channels_last tensors."""
+    return any(file.enclosing_class(call) is not None for call in file.calls("view"))
 
 
 def _last_move(chain: ast.expr) -> ast.Call | None:

@@ -84,11 +84,26 @@ def is_construction(resolver: Resolver, value: Value) -> bool:
     if name.startswith("torch.nn.") and not name.startswith(_LAYERS):
         return name.split(".")[2][:1].isupper() and name.split(".")[2] not in ("Parameter", "DataParallel", "Buffer")
     made = resolver.instance_class(value)
-    return made is not None and any(
+    if made is None:
+        return _is_named_model(resolver, value)
+    return any(
         base in ("torch.nn.Module", "torch.nn.modules.module.Module")
         or last_part(base).endswith(("Module", "Sequential"))
         for base in resolver.base_names(made)
     )
+
+
+def _is_named_model(resolver: Resolver, value: Value) -> bool:
+    """A call of something outside the workspace whose result is called a model: `net = smp.Unet(...)`."""
+    assert isinstance(value.node, ast.Call)
+    file, func = value.outline, value.node.func
+    target = assigned_target(file, chain_end(file, value.node))
+    if target is None or not any(word in last_name(target).lower() for word in ("model", "net", "backbone", "encoder")):
+        return False
+    if last_name(func) in _KEEPING or file.dotted(func).startswith(("torch.", "copy.")):
+        return False
+    is_builder = last_name(func)[:1].isupper() or last_name(func).startswith(("build", "create", "get", "make", "load"))
+    return is_builder and resolver.definition(Value(file, func)) is None
 
 
 def last_part(dotted: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from textwrap import wrap
 
 from rich.text import Text
 
@@ -12,6 +13,7 @@ from ..findings import Evidence, Finding, Location, Report, Safety, Severity, Tr
 
 STYLES = {Severity.WARNING: "bold yellow", Severity.INFORMATION: "bold cyan", Severity.HINT: "bold"}
 LABEL_WIDTH = 12
+DETAIL_WIDTH = 100
 SHOWN_CALLERS = 4
 IN_HEADLINE = frozenset({"cost", "step", "saving"})
 """Ids of the evidence that the message gives already."""
@@ -82,9 +84,8 @@ def _excerpt(place: Location | None, line_of: LineOf) -> Text:
     indent = "".join("\t" if character == "\t" else " " for character in line[: place.column - 1])
     number = f"{place.line:>{LABEL_WIDTH - 3}} "
     margin = " " * len(number)
-    return Text.assemble(
-        (f"{number}| {line}\n"), (f"{margin}| {indent}"), ("^" * width, STYLES[Severity.WARNING]), "\n"
-    )
+    carets = ("^" * width, STYLES[Severity.WARNING])
+    return Text.assemble(f"{number}| {line}\n{margin}| {indent}", carets, "\n")
 
 
 def _details(finding: Finding, why: str) -> Text:
@@ -97,15 +98,15 @@ def _details(finding: Finding, why: str) -> Text:
         sure += f", line found by {finding.location.how.value}"
     _labelled(text, "sure", [sure])
     _labelled(text, "see", [_at(related.location, related.message) for related in finding.related[:SHOWN_CALLERS]])
-    _labelled(
-        text, "fix", [_fix(fix.title, fix.safety) for fix in finding.fixes] or ["by hand; see the pattern's page"]
-    )
+    fixes = [_fix(fix.title, fix.safety) for fix in finding.fixes]
+    _labelled(text, "fix", fixes or ["by hand; see the pattern's page"])
     return text
 
 
 def _labelled(text: Text, label: str, lines: list[str]) -> None:
-    """Append `lines` with the label before the first."""
-    for i, line in enumerate(lines):
+    """Append `lines`, wrapped, with the label before the first."""
+    wrapped = [part for line in lines for part in wrap(line, DETAIL_WIDTH)]
+    for i, line in enumerate(wrapped):
         text.append(f"  {label if i == 0 else '':<{LABEL_WIDTH - 2}}", style="dim")
         text.append(f"{line}\n")
 

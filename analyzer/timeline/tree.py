@@ -24,6 +24,7 @@ def build_tree(trace: Trace) -> CallTree:
     rows = trace.rows(*HOST_CATEGORIES)
     parent = np.full(size, NONE, dtype=np.int32)
     parent[rows] = _parents(trace, rows)
+    _follow_python_parents(trace, parent)
     # Only the part of a child inside its parent is taken off the parent's own time.
     child = np.flatnonzero(parent >= 0)
     inside_ns = np.minimum(trace.end_ns[child], trace.end_ns[parent[child]]) - trace.ts_ns[child]
@@ -96,6 +97,36 @@ def _parents(trace: Trace, rows: IntArray) -> Int32Array:
     parents = np.empty(len(rows), dtype=np.int32)
     parents[order] = np.where(candidate >= 0, sorted_rows[candidate], NONE)
     return parents
+
+
+def _follow_python_parents(trace: Trace, parent: Int32Array) -> None:
+    """Where the frame that a Python frame names as its parent still runs but is not round it, put it there, in place.
+
+    A range that opens inside a frame and outlives it (`record_function.__enter__`) takes the frame's later calls for
+    its own by containment.
+    """
+    frames = np.flatnonzero((trace.cat == Category.PYTHON_FUNCTION) & (parent >= 0) & (trace.python_parent >= 0))
+    named = _frames_by_id(trace, trace.python_parent[frames])
+    middle = trace.ts_ns[frames] + trace.dur_ns[frames] // 2
+    is_running = (named >= 0) & (trace.ts_ns[named] < trace.ts_ns[frames]) & (trace.end_ns[named] > middle)
+    frames, named = frames[is_running], named[is_running]
+    above = parent[frames].copy()
+    pending = np.flatnonzero(above != named)
+    while len(pending):
+        above[pending] = np.append(parent, NONE)[above[pending]]
+        pending = pending[(above[pending] != named[pending]) & (above[pending] >= 0)]
+    stray = (above < 0) & (trace.thread[frames] == trace.thread[named])
+    parent[frames[stray]] = named[stray]
+
+
+def _frames_by_id(trace: Trace, ids: IntArray) -> IntArray:
+    """The row of the Python frame with each id; NONE where there is none."""
+    rows = np.flatnonzero((trace.cat == Category.PYTHON_FUNCTION) & (trace.python_id >= 0))
+    if not len(rows):
+        return np.full(len(ids), NONE, dtype=np.int64)
+    rows = rows[np.argsort(trace.python_id[rows], kind="stable")]
+    place = np.minimum(np.searchsorted(trace.python_id[rows], ids), len(rows) - 1)
+    return np.where(trace.python_id[rows[place]] == ids, rows[place], NONE)
 
 
 def _outer_first(thread: Int32Array, start: IntArray, duration: IntArray, rank: Int8Array) -> IntArray:

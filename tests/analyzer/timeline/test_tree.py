@@ -83,6 +83,22 @@ def test_frames_of_a_thread_that_only_waits_stay_alone():
     assert parent_of(trace, build_tree(trace), op) == mine
 
 
+def test_a_range_that_outlives_the_frame_it_opened_in_does_not_take_its_calls():
+    b = TraceBuilder()
+    loop = b.event(Category.PYTHON_FUNCTION, "train.py(1): loop", 0, 100, python_id=1)
+    enter = b.event(Category.PYTHON_FUNCTION, "profiler.py(9): __enter__", 10, 20, python_id=2, python_parent=1)
+    block = b.event(Category.USER_ANNOTATION, "block", 15, 60)
+    late = b.event(Category.PYTHON_FUNCTION, "profiler.py(12): push", 20, 5, python_id=3, python_parent=2)
+    call = b.event(Category.PYTHON_FUNCTION, "<built-in method relu_>", 40, 20, python_id=4, python_parent=1)
+    hook = b.event(Category.PYTHON_FUNCTION, "hooks.py(3): pack", 45, 5, python_id=5, python_parent=1)
+    trace = b.build()
+    tree = build_tree(trace)
+    assert parent_of(trace, tree, late) == enter
+    assert parent_of(trace, tree, call) == block
+    assert parent_of(trace, tree, block) == loop
+    assert parent_of(trace, tree, hook) == call, "a call from C names the frame beyond it"
+
+
 intervals = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 30), st.integers(1, 2)), min_size=1, max_size=40)
 
 

@@ -142,7 +142,8 @@ class RowBuilder:
         """Turn what is pending into one part: numpy works best on many rows, the processor's cache on few events."""
         pending, self._pending, self._pending_rows = self._pending, [], 0
         parts = [some.columns for some in pending]
-        columns = {name: _joined(name, parts) for name in DTYPES if name not in TIMES}
+        sizes = [len(part["file_index"]) for part in parts]
+        columns = {name: _joined(name, parts, sizes) for name in DTYPES if any(name in part for part in parts)}
         ts_ns = to_nanoseconds(b",".join([some.ts for some in pending]))
         dur_ns = to_nanoseconds(b",".join([some.dur for some in pending]))
         offset = pending[0].offset
@@ -181,12 +182,17 @@ class RowBuilder:
         parts, self._parts = self._parts, []
         if not parts:
             return {name: np.empty(0, dtype=dtype) for name, dtype in DTYPES.items()}
-        ts_ns, dur_ns = (np.concatenate([part[name] for part in parts]) for name in ("ts_ns", "dur_ns"))
-        order = np.lexsort((-dur_ns, ts_ns))
+        sizes = [len(part["ts_ns"]) for part in parts]
+        order = np.lexsort((-_joined("dur_ns", parts, sizes), _joined("ts_ns", parts, sizes)))
         columns: Columns = {}
         for name, dtype in DTYPES.items():
-            # One column at a time, dropping its parts, keeps the peak near the size of the columns.
-            columns[name] = np.concatenate([part.pop(name) for part in parts])[order].astype(dtype, copy=False)
+            if any(name in part for part in parts):
+                columns[name] = _joined(name, parts, sizes)[order]
+            else:
+                columns[name] = np.full(len(order), NONE, dtype=dtype)
+            # Dropping each column's parts keeps the peak near the size of the columns.
+            for part in parts:
+                part.pop(name, None)
         return columns
 
 
@@ -206,21 +212,20 @@ def _put(columns: Columns, name: str, rows: Rows, values: npt.NDArray[Any]) -> N
     columns[name][rows] = values
 
 
-def _joined(name: str, parts: Sequence[Columns]) -> npt.NDArray[Any]:
-    """One column of several parts; NONE where a part does not have it."""
-    dtype = DTYPES[name]
-    if not any(name in part for part in parts):
-        return np.full(sum(len(part["cat"]) for part in parts), NONE, dtype=dtype)
-    filled = (part[name] if name in part else np.full(len(part["cat"]), NONE, dtype=dtype) for part in parts)
-    return np.concatenate(tuple(filled))
+def _joined(name: str, parts: Sequence[Columns], sizes: Sequence[int]) -> npt.NDArray[Any]:
+    """One column of several parts with `sizes` rows; NONE where a part does not have it."""
+    none = (np.full(size, NONE, dtype=DTYPES[name]) for size in sizes)
+    return np.concatenate([part.get(name, missing) for part, missing in zip(parts, none, strict=True)])
 
 
 def to_collectives(calls: Sequence[tuple[int, Args]], file_index: npt.NDArray[np.integer]) -> tuple[Collective, ...]:
     """The collective calls among rows with the given file positions, in the order of the rows."""
-    order = np.argsort(file_index)
-    rows = order[np.searchsorted(file_index, [position for position, _ in calls], sorter=order)]
+    row_at = dict(zip(file_index.tolist(), range(len(file_index)), strict=True)) if calls else {}
     found = []
-    for row, (_, args) in zip(rows.tolist(), calls, strict=True):
+    for position, args in calls:
+        row = row_at.get(position)
+        if row is None:  # left out, as it had no time
+            continue
         elements_in, elements_out, group_size = to_integers([args.elements_in, args.elements_out, args.group_size])
         collective = Collective(
             row=row,

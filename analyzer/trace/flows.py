@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import attrgetter
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .events import Event
 from .interning import Interner, ThreadTable
-from .model import NONE, FlowTable, Int32Array, IntArray, MemoryTable
+from .model import NONE, FlowTable, IntArray, MemoryTable
 from .scalars import to_integers
 from .timestamps import INVALID, join_numbers, to_nanoseconds
 
@@ -23,8 +25,6 @@ KINDS = {
     "forward_backward": "fwdbwd",
 }
 """One name for what writers call by several; other categories keep theirs."""
-START = "s"
-END = "f"
 
 
 class FlowBuilder:
@@ -32,46 +32,42 @@ class FlowBuilder:
 
     def __init__(self, threads: ThreadTable) -> None:
         self._threads = threads
-        self._kinds: Interner[str] = Interner()
-        self._parts: list[tuple[IntArray, ...]] = []
+        self._cats: Interner[str] = Interner()
+        self._parts: list[tuple[npt.NDArray[Any], ...]] = []
         self._times: list[bytes] = []
 
-    def add(self, events: Sequence[Event]) -> None:
-        """Append flow starts and ends."""
+    def add(self, events: Sequence[Event], *, is_start: bool) -> None:
+        """Append flow starts or flow ends."""
         part = (
-            self._kinds.numbers([KINDS.get(event.cat, event.cat) for event in events]).astype(np.int64),
+            self._cats.numbers([event.cat for event in events]),
             to_integers([event.id for event in events]),
-            self._threads.numbers([(event.pid, event.tid) for event in events]).astype(np.int64),
-            np.array([event.ph == START for event in events], dtype=np.int64),
+            self._threads.numbers([(event.pid, event.tid) for event in events]),
+            np.full(len(events), is_start, dtype=np.bool_),
         )
         self._parts.append(part)
         self._times.append(join_numbers([event.ts for event in events]))
 
     def finish(self) -> FlowTable:
         """The arrows with both ends, in order of their ends. Several ends may share one start, as in a graph launch."""
-        kinds = self._kinds.values_by_number()
+        cats = self._cats.values_by_number()
+        kinds = tuple(dict.fromkeys(KINDS.get(cat, cat) for cat in cats))
         if not self._parts:
             none64, none32 = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32)
             return FlowTable(np.empty(0, dtype=np.int8), kinds, none64, none32, none64, none32)
-        kind, flow_id, thread, is_start = (np.concatenate(column) for column in zip(*self._parts, strict=True))
+        cat, flow_id, thread, is_start = (np.concatenate(column) for column in zip(*self._parts, strict=True))
+        kind = np.array([kinds.index(KINDS.get(cat, cat)) for cat in cats], dtype=np.int8)[cat]
         ts_ns = to_nanoseconds(b",".join(self._times))
         # In this order each end follows the start it belongs to, the latest of the same kind and id.
-        order = np.lexsort((1 - is_start, ts_ns, flow_id, kind))
-        kind, flow_id, ts_ns, thread, is_start = (column[order] for column in (kind, flow_id, ts_ns, thread, is_start))
-        rows = np.arange(len(order))
-        start = np.maximum.accumulate(np.where(is_start == 1, rows, -1))
-        paired = (is_start == 0) & (start >= 0)
-        paired &= (kind == kind[start]) & (flow_id == flow_id[start]) & (ts_ns != INVALID) & (ts_ns[start] != INVALID)
+        order = np.lexsort((~is_start, ts_ns, flow_id, kind))
+        kind, flow_id, is_start = kind[order], flow_id[order], is_start[order]
+        ts_ns, thread = ts_ns[order], thread[order]
+        start = np.maximum.accumulate(np.where(is_start, np.arange(len(order)), -1))
+        paired = ~is_start & (start >= 0) & (kind == kind[start]) & (flow_id == flow_id[start])
+        paired &= (ts_ns != INVALID) & (ts_ns[start] != INVALID)
         end = np.flatnonzero(paired)
         end = end[np.argsort(ts_ns[end], kind="stable")]
-        return FlowTable(
-            kind[end].astype(np.int8),
-            kinds,
-            ts_ns[start[end]],
-            thread[start[end]].astype(np.int32),
-            ts_ns[end],
-            thread[end].astype(np.int32),
-        )
+        start = start[end]
+        return FlowTable(kind[end], kinds, ts_ns[start], thread[start], ts_ns[end], thread[end])
 
 
 class MemoryBuilder:
@@ -85,6 +81,8 @@ class MemoryBuilder:
 
     def add(self, events: Sequence[Event]) -> None:
         """Append memory instants."""
+        if not events:
+            return
         args = [event.args for event in events]
         columns = [to_integers(list(map(attrgetter(field), args))) for field in self.FIELDS]
         self._parts.append([to_nanoseconds(join_numbers([event.ts for event in events])), *columns])
@@ -98,5 +96,5 @@ class MemoryBuilder:
         order = np.argsort(columns[0], kind="stable")
         order = order[columns[0][order] != INVALID]
         ts_ns, address, size_bytes, device_type, device_id, allocated, reserved = (column[order] for column in columns)
-        device: Int32Array = np.where(device_type == 0, NONE, device_id).astype(np.int32)
+        device = np.where(device_type == 0, NONE, device_id).astype(np.int32)
         return MemoryTable(ts_ns, address, size_bytes, device, allocated, reserved)

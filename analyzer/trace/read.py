@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,17 +11,17 @@ from .categories import categorize
 from .columns import Columns, RowBuilder, to_collectives
 from .document import Batch, Document
 from .events import Event
-from .flows import END, START, FlowBuilder, MemoryBuilder
+from .flows import FlowBuilder, MemoryBuilder
 from .info import read_info
 from .interning import InternedInputs, ThreadTable, stack_text
 from .limits import Limits, TraceCancelled, TraceError
-from .model import DEVICE_CATEGORIES, NONE, Category, Thread, Trace
+from .model import DEVICE_CATEGORIES, NONE, Category, IntArray, Thread, Trace
 from .problems import ProblemLog
 from .scalars import to_text
 from .stream import read_blocks
 
-IGNORED_PHASES = frozenset("iICMNDOPRcbenStsfv(),")
-"""Phases of the trace event format that say nothing about time spent, or are read elsewhere."""
+IGNORED_PHASES = frozenset("CNDOPRcbentSTFpVv(),")
+"""Phases of the trace event format that say nothing about time spent on a thread: counters, marks, async spans."""
 ZERO_IS_ODD_NS = 60 * 10**9
 """An event at time 0 is believed if the rest of the trace begins within a minute of it."""
 
@@ -70,28 +70,29 @@ class _Reader:
         return self._finish()
 
     def _add(self, batch: Batch) -> None:
-        events = batch.events
+        phases = [event.ph for event in batch.events]
         positions = np.asarray(batch.positions, dtype=np.int64)
-        phases = [event.ph for event in events]
-        if phases.count("X") == len(events):
-            self._rows.add(events, positions, batch.offset)
-            return
-        rows = [row for row, phase in enumerate(phases) if phase == "X"]
-        if rows:
-            self._rows.add([events[row] for row in rows], positions[rows], batch.offset)
-        others = [event for event, phase in zip(events, phases, strict=True) if phase != "X"]
-        flows = [event for event in others if event.ph in (START, END)]
-        if flows:
-            self._flows.add(flows)
-        memory = [event for event in others if event.ph in "iI" and event.name == MemoryBuilder.NAME]
-        if memory:
-            self._memory.add(memory)
-        self._add_names([event for event in others if event.ph == "M"])
-        odd = [event for event in others if event.ph not in IGNORED_PHASES]
-        message = "an event is of a phase that the PyTorch profiler does not write"
-        self._problems.add("phase", message, offset=batch.offset, count=len(odd))
+        for phase in set(phases):
+            if phases.count(phase) == len(phases):
+                self._add_phase(phase, batch.events, positions, batch.offset)
+            else:
+                rows = [row for row, other in enumerate(phases) if other == phase]
+                self._add_phase(phase, [batch.events[row] for row in rows], positions[rows], batch.offset)
 
-    def _add_names(self, events: list[Event]) -> None:
+    def _add_phase(self, phase: str, events: Sequence[Event], positions: IntArray, offset: int) -> None:
+        if phase == "X":
+            self._rows.add(events, positions, offset)
+        elif phase in ("s", "f"):
+            self._flows.add(events, is_start=phase == "s")
+        elif phase in ("i", "I"):
+            self._memory.add([event for event in events if event.name == MemoryBuilder.NAME])
+        elif phase == "M":
+            self._add_names(events)
+        elif phase not in IGNORED_PHASES:
+            message = "an event is of a phase that the PyTorch profiler does not write"
+            self._problems.add("phase", message, offset=offset, count=len(events))
+
+    def _add_names(self, events: Sequence[Event]) -> None:
         for event in events:
             if event.name == "process_name":
                 self._threads.name_process(event.pid, to_text(event.args.name))

@@ -40,11 +40,11 @@ check: $(VENV)/.dev
 	$(BIN)/basedpyright
 	$(BIN)/pytest tests/test_layout.py
 
-bench: $(VENV)/.dev
-	$(BIN)/python -m bench.parse
-	$(BIN)/python -m bench.replay
-	$(BIN)/python -m bench.server
-	$(BIN)/python -m bench.truth
+bench: $(VENV)/.bench
+	@failed=; for name in parse replay server truth; do \
+	  echo "== bench.$$name"; $(BIN)/python -m bench.$$name || failed="$$failed $$name"; \
+	done; \
+	[ -z "$$failed" ] || { echo "targets missed in:$$failed"; exit 1; }
 
 example: $(VENV)/.dev
 	cd $(EXAMPLE) && $(BIN)/python profile.py
@@ -67,4 +67,8 @@ $(VENV)/.core: $(VENV)/.pip pyproject.toml
 
 $(VENV)/.dev: $(VENV)/.core
 	$(BIN)/python -m pip install -qq --group dev "$(TORCH)"
+	@touch $@
+
+$(VENV)/.bench: $(VENV)/.dev
+	$(BIN)/python -m pip install -qq --group bench
 	@touch $@

@@ -1,0 +1,60 @@
+"""What the guides say is so: links lead somewhere, commands and options exist, settings have the defaults named."""
+
+import json
+import re
+import shlex
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from torchtraceap.server.cli import COMMANDS, cli
+from torchtraceap.server.settings import Settings
+
+ROOT = Path(__file__).parents[1]
+GUIDES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+LINK = re.compile(r"\]\((?!\w+:)([^)#\s]+)[^)]*\)")
+COMMAND = re.compile(r"^(?:\$ )?(torchtraceap .+)$", re.MULTILINE)
+MAKE = re.compile(r"(?:`|^)make ([a-z]+)\b", re.MULTILINE)
+SETTING = re.compile(r"^\| `(\w+)` \| `(.+?)` \|", re.MULTILINE)
+
+
+def commands_shown():
+    """Every command line of the guides, split as a shell would."""
+    return [
+        (guide.name, shlex.split(line, comments=True))
+        for guide in GUIDES
+        for line in COMMAND.findall(guide.read_text())
+    ]
+
+
+@pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: str(guide.relative_to(ROOT)))
+def test_links_lead_somewhere(guide):
+    missing = [link for link in LINK.findall(guide.read_text("utf-8")) if not (guide.parent / link).exists()]
+    assert not missing
+
+
+def test_commands_and_their_options_exist():
+    shown = commands_shown()
+    assert len(shown) > 5
+    for guide, (_, name, *arguments) in shown:
+        assert name in COMMANDS, f"{guide}: torchtraceap {name}"
+        options = {option for parameter in cli.get_command(None, name).params for option in parameter.opts}
+        used = {argument for argument in arguments if argument.startswith("-")}
+        assert used <= options | {"--help"}, f"{guide}: {name} {used - options}"
+
+
+def test_make_targets_exist():
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = {target for guide in GUIDES for target in MAKE.findall(guide.read_text())}
+    assert {"demo", "test", "check", "bench"} <= named <= targets
+
+
+def test_settings_are_documented_with_their_defaults():
+    table = (ROOT / "docs" / "configuration.md").read_text("utf-8")
+    documented = {name: json.loads(default) for name, default in SETTING.findall(table)}
+    real = {}
+    for field in fields(Settings):
+        head, *rest = field.name.split("_")
+        real[head + "".join(word.capitalize() for word in rest)] = getattr(Settings(), field.name)
+    assert documented == json.loads(json.dumps(real))

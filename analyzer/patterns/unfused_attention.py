@@ -79,7 +79,6 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
     for anchors in group_by_site(timeline, scores):
         chosen = [attentions[row] for row in anchors.tolist()]
         occurrences = _occurrences(timeline, chosen)
-        cost_rows = np.unique(np.concatenate([occurrence.cost_rows for occurrence in occurrences]))
         tokens = _tokens(timeline, chosen[0])
         evidence = [
             Evidence(
@@ -89,7 +88,6 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
                 "",
                 events_of(timeline, in_typical_step(timeline, np.concatenate([a.rows for a in chosen]))),
             ),
-            Evidence("kernels", "events that make up the cost", count_per_step(timeline, cost_rows), ""),
         ]
         if tokens:
             evidence.append(Evidence("scores", "scores written and read back", "x".join(map(str, tokens)), "elements"))

@@ -14,11 +14,12 @@ from enum import IntEnum
 
 import numpy as np
 
-from ..trace.model import NONE, Category, Dims, IntArray, OpInputs
+from ..trace.model import NONE, Dims, IntArray, OpInputs
 from .edit import Scale
 from .model import Timeline
 from .select import backward_of, ops_named
 
+_PLAIN_CONVOLUTIONS = ("aten::thnn_conv2d", "aten::_slow_conv2d_forward")
 CONVOLUTIONS = ("aten::conv2d", "aten::conv_transpose2d", "aten::convolution", "aten::_convolution")
 
 
@@ -87,18 +88,14 @@ def is_channels_last(inputs: OpInputs, argument: int = 0) -> bool | None:
 
 def conv_kind(timeline: Timeline, row: int) -> ConvKind:
     """The kind of a forward convolution, from its recorded sizes and the operators that it ran."""
-    trace = timeline.trace
-    inputs = trace.inputs_of(row)
+    inputs = timeline.trace.inputs_of(row)
     source, weight = inputs.shape(0), inputs.shape(1)
-    inner = {trace.name_of(child) for child in _subtree(timeline, row)}
-    if trace.name_of(row) == "aten::conv_transpose2d":
+    if timeline.trace.name_of(row) == "aten::conv_transpose2d":
         stride = _pair(inputs.value(3))
         return ConvKind.TRANSPOSED_PATCH if len(weight) == 4 and stride == weight[2:] else ConvKind.TRANSPOSED
     if len(source) == 4 and len(weight) == 4 and source[1] != weight[1]:
         return ConvKind.DEPTHWISE if weight[1] == 1 else ConvKind.GROUPED
-    if "aten::thnn_conv2d" in inner or "aten::_slow_conv2d_forward" in inner:
-        return ConvKind.WITHOUT_ONEDNN
-    return ConvKind.DENSE
+    return ConvKind.WITHOUT_ONEDNN if _runs_without_onednn(timeline, row) else ConvKind.DENSE
 
 
 def nchw_convolutions(timeline: Timeline) -> IntArray:
@@ -134,15 +131,14 @@ def _scales(by_factor: dict[float, list[IntArray]]) -> tuple[Scale, ...]:
     return tuple(Scale(np.sort(rows), factor) for factor, rows in joined.items() if len(rows))
 
 
-def _subtree(timeline: Timeline, row: int) -> list[int]:
-    found: list[int] = []
+def _runs_without_onednn(timeline: Timeline, row: int) -> bool:
     waiting = timeline.tree.children(row).tolist()
     while waiting:
         child = waiting.pop()
-        if timeline.trace.cat[child] == Category.CPU_OP:
-            found.append(child)
-            waiting.extend(timeline.tree.children(child).tolist())
-    return found
+        if timeline.trace.name_of(child) in _PLAIN_CONVOLUTIONS:
+            return True
+        waiting.extend(timeline.tree.children(child).tolist())
+    return False
 
 
 def _pair(text: str) -> Dims:

@@ -36,12 +36,15 @@ def name_contains(timeline: Timeline, rows: IntArray, part: str) -> BoolArray:
 def waits_in(timeline: Timeline, hosts: IntArray) -> list[IntArray]:
     """For each host event (not overlapping), the calls inside it that make the host wait for the device.
 
-    These are synchronisations, and copies to or from pageable memory, which do not return before they are done.
+    These are synchronisations, and calls that copy and return only after their copy is done, as those to or from
+    pageable memory do.
     """
-    device = device_rows(timeline)
-    pageable = device[name_contains(timeline, device, "Pageable")]
-    calls = timeline.launches.runtime[pageable]
-    rows = np.unique(np.concatenate([sync_calls(timeline), calls[calls != NONE].astype(np.int64)]))
+    trace = timeline.trace
+    copies = device_rows(timeline)
+    copies = copies[(trace.cat[copies] == Category.MEMCPY) & (timeline.launches.runtime[copies] != NONE)]
+    calls = timeline.launches.runtime[copies].astype(np.int64)
+    blocking = calls[(trace.end_ns[calls] >= trace.end_ns[copies]) | name_contains(timeline, copies, "Pageable")]
+    rows = np.unique(np.concatenate([sync_calls(timeline), blocking]))
     owner = inside(timeline, rows, hosts)
     return [rows[owner == i] for i in range(len(hosts))]
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from torchtraceap.analyzer.analysis import Options, analyze
-from torchtraceap.analyzer.assess import to_finding
+from torchtraceap.analyzer.assess import price_all, to_finding
 from torchtraceap.analyzer.findings import Finding, Severity
 from torchtraceap.analyzer.patterns.registry import all_patterns
 from torchtraceap.analyzer.trace.model import Trace
@@ -29,7 +29,7 @@ def _scenes(prefix: str) -> list:
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         for name, build in vars(module).items():
-            if name.startswith(prefix):
+            if name.startswith(prefix or ("positive_", "negative_")):
                 found.append(pytest.param(slug, build, id=f"{slug}-{name}"))
     return found
 
@@ -62,6 +62,14 @@ def test_occurrences_can_be_placed_and_regrouped(slug: str, build: Callable[[], 
         assert len(set(anchors)) == len(anchors)
         steps = analysis.timeline.steps.of[anchors]
         assert not analysis.timeline.steps.is_warmup[steps].any()
+
+
+@pytest.mark.parametrize(("slug", "build"), _scenes(""))
+def test_every_rule_can_read_every_trace(slug: str, build: Callable[[], Trace]) -> None:
+    analysis = analyze(build())
+    for finding in price_all(analysis):
+        assert 0 <= finding.saving_us_per_step <= analysis.timeline.step_us * 1.001
+        assert finding.cost_us_per_step >= 0
 
 
 @pytest.mark.parametrize(("slug", "build"), _scenes("negative_"))

@@ -32,7 +32,8 @@ def recheck(
     if fixer is None:
         # Nothing can be confirmed: the statement itself is the evidence, as far as it was anchored.
         kept = moved if anchor is not None else location
-        return Confirmation(kept) if kept is not None and kept in places else None
+        is_heard = kept is not None and any(place.line == kept.line for place in places)
+        return Confirmation(kept) if kept is not None and is_heard else None
     callers = tuple(r.location for r in finding.related if r.message.startswith(CALLED_FROM))
     confirmed = (fixer.confirm(Case(finding, place, callers, workspace, device)) for place in places)
     return next((answer for answer in confirmed if answer is not None), None)

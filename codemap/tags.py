@@ -7,13 +7,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from .index import FileIndex, dotted_name
+from .index import ClassFacts, FileIndex, dotted_name
 from .knowledge import Knowledge
 from .source import Function
 
 _MARKERS = frozenset({"record_function", "RecordFunction", "nvtx.range", "nvtx.annotate", "cuda.nvtx.range"})
 _MOST_FILES = 2_000
 
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 FunctionDef = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -35,9 +36,17 @@ class _Helper:
     """A function that names a range after one of its parameters."""
 
     name: str
+    """What callers call: the function, or the class whose `__init__` it is."""
+    qualname: str
+    template: ast.expr
+    """The range's name as the function forms it from the parameter."""
     parameter: str
     position: int
     default: ast.expr | None
+
+
+_Bound = Mapping[str, tuple[str, bool]]
+"""Names with a known text: a regular expression, and whether that is the text itself."""
 
 
 def find_tags(known: Knowledge) -> tuple[Tag, ...]:
@@ -52,20 +61,31 @@ def find_tags(known: Knowledge) -> tuple[Tag, ...]:
     return tuple(sorted(tags, key=lambda tag: not tag.is_literal))
 
 
-def _tags(index: FileIndex, helpers: Mapping[str, _Helper], constants: Mapping[str, str]) -> Iterator[Tag]:
-    path = index.file.path
-    inside = {helper.name for helper in _helpers(index, helpers)}
+def _tags(index: FileIndex, helpers: Mapping[str, _Helper], constants: _Bound) -> Iterator[Tag]:
+    inside = tuple(helper.qualname for helper in _helpers(index, helpers))
     for node, function in _ranges(index):
-        if function is not None and function.qualname.partition(".")[0] in inside:
-            continue  # the helper itself: its callers say the name
+        qualname = function.qualname if function is not None else "<module>"
+        if any(f"{qualname}.".startswith(f"{helper}.") for helper in inside):
+            continue  # the helper's own range: its callers say the name, and what it covers
         holders = node.decorator_list if isinstance(node, FunctionDef) else [i.context_expr for i in node.items]
         for call in holders:
-            if not isinstance(call, ast.Call) or (name := _range_name(call, helpers)) is None:
-                continue
-            pattern, is_literal = _name_pattern(name, constants)
-            if pattern != ".*":
-                qualname = function.qualname if function is not None else "<module>"
-                yield Tag(path, re.compile(pattern, re.DOTALL), is_literal, node, qualname)
+            named = _named(call, helpers, constants) if isinstance(call, ast.Call) else None
+            if named is not None and named[0] != ".*":
+                yield Tag(index.file.path, re.compile(named[0], re.DOTALL), named[1], node, qualname)
+
+
+def _named(call: ast.Call, helpers: Mapping[str, _Helper], constants: _Bound) -> tuple[str, bool] | None:
+    """The pattern of the range that a call opens, and whether it is one text; None if it opens none."""
+    if (name := _marker_name(call)) is not None:
+        return _name_pattern(name, constants)
+    helper = helpers.get(dotted_name(call.func).rpartition(".")[2])
+    if helper is None:
+        return None
+    passed = next((keyword.value for keyword in call.keywords if keyword.arg == helper.parameter), None)
+    if passed is None:
+        passed = call.args[helper.position] if helper.position < len(call.args) else helper.default
+    value = (".*", False) if passed is None else _name_pattern(passed, constants)
+    return _name_pattern(helper.template, {**constants, helper.parameter: value})
 
 
 def _ranges(index: FileIndex) -> Iterator[tuple[ast.With | ast.AsyncWith | FunctionDef, Function | None]]:
@@ -78,22 +98,16 @@ def _ranges(index: FileIndex) -> Iterator[tuple[ast.With | ast.AsyncWith | Funct
             yield node, index.file.function_at(node.lineno)
 
 
-def _range_name(call: ast.Call, helpers: Mapping[str, _Helper]) -> ast.expr | None:
-    """The expression that a call names a range after; None if it opens none."""
+def _marker_name(call: ast.Call) -> ast.expr | None:
+    """The name that a profiler's own marker is given; None for any other call."""
     called = dotted_name(call.func)
-    if any(called == marker or called.endswith("." + marker) for marker in _MARKERS):
-        return call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "name"), None)
-    helper = helpers.get(called.rpartition(".")[2])
-    if helper is None:
+    if not any(called == marker or called.endswith("." + marker) for marker in _MARKERS):
         return None
-    named = next((keyword.value for keyword in call.keywords if keyword.arg == helper.parameter), None)
-    if named is None and helper.position < len(call.args):
-        named = call.args[helper.position]
-    return named if named is not None else helper.default
+    return call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "name"), None)
 
 
 def _helpers(index: FileIndex, known: Mapping[str, _Helper]) -> Iterator[_Helper]:
-    """Functions that pass a parameter of theirs on as a range's name, also from a function nested in them."""
+    """Context managers, decorators and classes that name a range after a parameter of theirs."""
     for function in index.file.functions:
         node = function.node
         if not isinstance(node, FunctionDef):
@@ -102,41 +116,62 @@ def _helpers(index: FileIndex, known: Mapping[str, _Helper]) -> Iterator[_Helper
         defaults = dict(zip([a.arg for a in reversed(arguments)], reversed(node.args.defaults), strict=False))
         names = [a.arg for a in arguments]
         offset = 1 if names[:1] in (["self"], ["cls"]) else 0
-        for call in (inner for inner in ast.walk(node) if isinstance(inner, ast.Call)):
-            passed = _range_name(call, known)
-            used = {part.id for part in ast.walk(passed) if isinstance(part, ast.Name)} if passed is not None else set()
-            for name in [*names, *(a.arg for a in node.args.kwonlyargs)]:
-                if name in used:
-                    position = names.index(name) - offset if name in names else len(names)
-                    # A class is called by its own name: `Timed("x")` runs `Timed.__init__`.
-                    called = function.qualname.split(".")[-2] if node.name == "__init__" else node.name
-                    yield _Helper(called, name, position, defaults.get(name))
+        called = function.qualname.split(".")[-2] if node.name == "__init__" else node.name
+        for template in _templates(node, known, index.classes.get(called)):
+            for part in ast.walk(template):
+                if isinstance(part, ast.Name) and part.id in names:
+                    position = names.index(part.id) - offset
+                    yield _Helper(called, function.qualname, template, part.id, position, defaults.get(part.id))
 
 
-def _constants(index: FileIndex) -> dict[str, str]:
-    """Names bound once to a string, anywhere at module or class level."""
-    found: dict[str, str] = {}
+def _templates(node: FunctionDef, known: Mapping[str, _Helper], owner: ClassFacts | None) -> Iterator[ast.expr]:
+    """Names of the ranges that a function opens for somebody else: round its `yield`, in a function that it returns,
+    or by handing the marker out."""
+    inner = [part for child in node.body for part in ast.walk(child)]
+    is_helper = any(isinstance(part, (ast.Yield, *_DEFINITIONS)) for part in inner)
+    returned = {part.value for part in inner if isinstance(part, ast.Return)}
+    for call in inner:
+        if not isinstance(call, ast.Call):
+            continue
+        name = _marker_name(call)
+        helper = known.get(dotted_name(call.func).rpartition(".")[2])
+        if name is None and helper is not None and helper.position < len(call.args):
+            name = call.args[helper.position]
+        if name is None and owner is not None and _is_base_call(call, owner):
+            name = call.args[0] if call.args else None
+        if name is not None and (is_helper or call in returned or node.name == "__init__"):
+            yield name
+
+
+def _is_base_call(call: ast.Call, owner: ClassFacts) -> bool:
+    """`super().__init__(name)` in a class derived from a marker."""
+    is_marker = any(base == marker or base.endswith("." + marker) for base in owner.bases for marker in _MARKERS)
+    return is_marker and isinstance(call.func, ast.Attribute) and call.func.attr == "__init__"
+
+
+def _constants(index: FileIndex) -> dict[str, tuple[str, bool]]:
+    """Names bound to a string at module or class level."""
+    found: dict[str, tuple[str, bool]] = {}
     bodies: list[Iterable[ast.stmt]] = [] if index.file.tree is None else [index.file.tree.body]
     bodies += [facts.node.body for facts in index.classes.values()]
     for statement in (statement for body in bodies for statement in body):
         if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Constant):
             for target in statement.targets:
                 if isinstance(target, ast.Name) and isinstance(statement.value.value, str):
-                    found[target.id] = statement.value.value
+                    found[target.id] = re.escape(statement.value.value), True
     return found
 
 
-def _name_pattern(node: ast.expr, constants: Mapping[str, str]) -> tuple[str, bool]:
+def _name_pattern(node: ast.expr, constants: _Bound) -> tuple[str, bool]:
     """A regular expression for the values of a string expression, and whether there is but one value."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return re.escape(node.value), True
     if isinstance(node, (ast.Name, ast.Attribute)):
-        text = constants.get(dotted_name(node).rpartition(".")[2])
-        return (".*", False) if text is None else (re.escape(text), True)
+        return constants.get(dotted_name(node).rpartition(".")[2], (".*", False))
+    if isinstance(node, ast.FormattedValue):
+        return _name_pattern(node.value, constants)
     if isinstance(node, ast.JoinedStr):
         parts = [_name_pattern(value, constants) for value in node.values]
-    elif isinstance(node, ast.FormattedValue):
-        return _name_pattern(node.value, constants)
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         parts = [_name_pattern(node.left, constants), _name_pattern(node.right, constants)]
     else:

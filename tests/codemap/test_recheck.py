@@ -1,0 +1,116 @@
+"""Places that survive edits, comments that silence, and the editor's question whether a fault is still there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from torchtraceap.analyzer.findings import Finding, How, Location, Severity
+from torchtraceap.codemap.anchors import anchor_at, find_anchor
+from torchtraceap.codemap.fixes.base import DeviceFacts
+from torchtraceap.codemap.project import open_workspace
+from torchtraceap.codemap.recheck import recheck
+from torchtraceap.codemap.source import parse_source
+from torchtraceap.codemap.statements import statement_at
+from torchtraceap.codemap.suppress import is_suppressed
+
+LOADER = """\
+from torch.utils.data import DataLoader
+
+
+def train(data):
+    loader = DataLoader(data, batch_size=8)
+    for batch in loader:
+        step(batch)
+"""
+
+
+def at(line: int, end_line: int | None = None, qualname: str = "train") -> Location:
+    return Location("a.py", line, 5, end_line or line, 20, qualname, How.STACK)
+
+
+def finding(slug: str, location: Location) -> Finding:
+    return Finding("TAP101", slug, Severity.WARNING, "t", "m", 1.0, 1.0, 10.0, 1.0, (), location)
+
+
+def test_an_anchor_follows_its_statement() -> None:
+    before = parse_source("a.py", "def train(x):\n    x = f(x)\n    x = f(x)\n    return g(x)\n")
+    anchors = [anchor_at(before, at(line)) for line in (2, 3, 4)]
+    text = "import os\n\n\ndef train(x):\n    x = f(x)  # first\n    log()\n    x = f(x)\n    return g(x)\n"
+    found = [find_anchor(parse_source("a.py", text), anchor, at(1)) for anchor in anchors if anchor is not None]
+    assert [place and place.line for place in found] == [5, 7, 8]
+
+
+def test_an_anchor_is_lost_with_its_statement_or_function() -> None:
+    before = parse_source("a.py", "def train(x):\n    return g(x)\n")
+    anchor = anchor_at(before, at(2))
+    assert anchor is not None
+    for text in ("def train(x):\n    return h(x)\n", "def other(x):\n    return g(x)\n", "def train(:\n"):
+        assert find_anchor(parse_source("a.py", text), anchor, at(2)) is None
+
+
+def test_a_block_is_anchored_by_its_header() -> None:
+    before = parse_source("a.py", "def train(x):\n    for a in x:\n        f(a)\n")
+    anchor = anchor_at(before, at(2))
+    assert anchor is not None
+    after = parse_source("a.py", "def train(x):\n    y = 1\n    for a in x:\n        g(a)\n")
+    found = find_anchor(after, anchor, at(2))
+    assert found is not None and (found.line, found.end_line) == (3, 3)
+
+
+@pytest.mark.parametrize(
+    ("comment", "silent"),
+    [
+        ("# torchtraceap: ignore", True),
+        ("# torchtraceap: ignore[launch-bound]", True),
+        ("#torchtraceap:ignore[host-scalar-read, TAP301]", True),
+        ("# noqa  # torchtraceap: ignore[launch-bound]", True),
+        ("# torchtraceap: ignore[host-scalar-read]", False),
+        ("# torchtraceap: ignored", False),
+        ("# ignore", False),
+    ],
+)
+def test_comments_silence_by_slug_code_or_altogether(comment: str, silent: bool) -> None:
+    file = parse_source("a.py", f"x = f(\n    1,\n)  {comment}\ny = 1\n")
+    assert is_suppressed(file, at(1, 3), "TAP301", "launch-bound") is silent
+    assert not is_suppressed(file, at(4), "TAP301", "launch-bound")
+
+
+def test_recheck_sees_the_fault_and_its_end(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(LOADER)
+    found = finding("dataloader-in-main-process", at(5))
+    device = DeviceFacts(is_cpu=True)
+    confirmation = recheck(found, open_workspace(tmp_path), device)
+    assert confirmation is not None and confirmation.location.line == 5 and confirmation.fixes
+    for edited in ("batch_size=8, num_workers=2", "batch_size=8)  # torchtraceap: ignore[TAP101]\n    print("):
+        overlay = {"a.py": LOADER.replace("batch_size=8", edited)}
+        assert recheck(found, open_workspace(tmp_path, overlay), device) is None
+
+
+def test_recheck_of_a_pattern_that_nothing_confirms_follows_the_anchor(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(LOADER)
+    file = open_workspace(tmp_path).file("a.py")
+    assert file is not None
+    found = finding("a-pattern-without-fixer", at(6))
+    anchor = anchor_at(file, at(6))
+    moved = open_workspace(tmp_path, {"a.py": LOADER.replace("    for", "    pass\n    for")})
+    answer = recheck(replace(found, location=at(7)), moved, DeviceFacts(), anchor)
+    assert answer is not None and answer.location.line == 7
+    gone = open_workspace(tmp_path, {"a.py": LOADER.replace("for batch in loader", "while True")})
+    assert recheck(found, gone, DeviceFacts(), anchor) is None
+
+
+def test_a_file_that_went_away_holds_no_fault(tmp_path: Path) -> None:
+    assert recheck(finding("dataloader-in-main-process", at(5)), open_workspace(tmp_path), DeviceFacts()) is None
+
+
+@pytest.mark.parametrize(("line", "first"), [(1, 1), (2, 1), (3, 3), (4, 4), (6, 6), (7, 7), (9, 8)])
+def test_the_statement_of_a_line_is_the_innermost(line: int, first: int) -> None:
+    file = parse_source(
+        "a.py",
+        "x = f(\n    1)\nif x:\n    y = 1\nelse:\n    y = 2\ntry:\n    z = g(\n        y)\nexcept E:\n    pass\n",
+    )
+    statement = statement_at(file, line)
+    assert statement is not None and statement.lineno == first

@@ -65,11 +65,11 @@ def enclosing(parent: Int32Array, wanted: BoolArray) -> Int32Array:
     size = len(parent)
     jump = np.append(np.where(wanted, np.arange(size, dtype=np.int32), parent), NONE)
     settled = np.append(wanted, True)
-    while True:
-        open_rows = np.flatnonzero(~settled[jump])
-        if not len(open_rows):
-            return jump[:size]
+    open_rows = np.flatnonzero(~settled[jump])
+    while len(open_rows):
         jump[open_rows] = jump[jump[open_rows]]
+        open_rows = open_rows[~settled[jump[open_rows]]]
+    return jump[:size]
 
 
 def _parents(trace: Trace, rows: IntArray) -> Int32Array:

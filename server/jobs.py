@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from ..analyzer.findings import Finding, Report
-from .messages import Analyze, Analyzed, Recheck, Rechecked
+from ..codemap.fixes.base import Confirmation
+from ..codemap.workspace import Workspace
+from .messages import Analyze, Analyzed, Recheck, Rechecked, Suspect
 from .worker import JobError, OnProgress, run
 
 
@@ -37,7 +40,6 @@ class Pipeline:
         from ..codemap.anchors import anchor_at
         from ..codemap.place import device_facts, place
         from ..codemap.project import open_workspace
-        from ..codemap.recheck import recheck
 
         started_s = time.perf_counter()
         options = Options(min_saving_pct=job.min_saving_pct)
@@ -60,7 +62,7 @@ class Pipeline:
         confirmed = frozenset(
             position
             for position, (finding, anchor) in enumerate(zip(report.findings, anchors, strict=True))
-            if recheck(finding, workspace, device, anchor) is not None
+            if _confirm(Suspect(finding, device, anchor), workspace) is not None
         )
         texts = {path: file.text for path, file in files.items()}
         return Analyzed(job.id, report, device, texts, confirmed, anchors, time.perf_counter() - started_s)
@@ -68,11 +70,24 @@ class Pipeline:
     def recheck(self, job: Recheck) -> Rechecked:
         """Look at the source again."""
         from ..codemap.project import open_workspace
-        from ..codemap.recheck import recheck
 
         workspace = open_workspace(Path(job.root), job.overlay)
-        answers = (recheck(one.finding, workspace, one.device, one.anchor) for one in job.suspects)
-        return Rechecked(job.id, tuple(answers))
+        return Rechecked(job.id, tuple(_confirm(suspect, workspace) for suspect in job.suspects))
+
+
+def _confirm(suspect: Suspect, workspace: Workspace) -> Confirmation | None:
+    """What the source says of a finding, asked where it is shown, then where its time is spent or it is used from."""
+    from ..codemap.recheck import recheck
+
+    finding, where = suspect.finding, suspect.finding.location
+    answer = recheck(finding, workspace, suspect.device, suspect.anchor)
+    if answer is not None or where is None:
+        return answer
+    for other in dict.fromkeys(related.location for related in finding.related):
+        answer = recheck(replace(finding, location=other), workspace, suspect.device)
+        if answer is not None and (answer.location.path, answer.location.line) == (where.path, where.line):
+            return answer
+    return None
 
 
 def _paths(report: Report) -> set[str]:

@@ -42,7 +42,7 @@ def _ends_gzip(stream: BinaryIO) -> bool:
     while block:
         try:
             member.decompress(block)
-        except (isal_zlib.error, zlib.error):
+        except isal_zlib.error:  # pyright: ignore[reportGeneralTypeIssues]
             # Damaged, not short: waiting mends nothing, and the reader says what is wrong with it.
             return True
         if member.eof and (rest := member.unused_data.lstrip(b"\0")):

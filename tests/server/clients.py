@@ -56,11 +56,13 @@ def capabilities(editor: str) -> lsp.ClientCapabilities:
     return recorded
 
 
-async def begin(client: LanguageClient, root: Path | list[Path], editor: str = "neovim", **options: Any) -> None:
+async def begin(
+    client: LanguageClient, root: Path | list[Path], editor: str = "neovim", **options: Any
+) -> lsp.InitializeResult:
     """Initialize a session on one or more folders."""
     roots = root if isinstance(root, list) else [root]
     folders = [lsp.WorkspaceFolder(folder.as_uri(), folder.name) for folder in roots]
-    await client.initialize_session(
+    return await client.initialize_session(
         lsp.InitializeParams(capabilities=capabilities(editor), workspace_folders=folders, **options)
     )
 

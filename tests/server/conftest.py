@@ -8,21 +8,6 @@ from pytest_lsp import ClientServerConfig
 
 from .clients import FABRICATED, Client, make_client
 
-SOURCE = """\
-import torch
-
-
-def forward(x):
-    y = slow-thing(x)
-    return y
-
-
-class Net:
-    def forward(self, x):
-        return other-thing(x)
-"""
-"""Not Python, on purpose in no test but those that want it to be."""
-
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -32,7 +17,9 @@ def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPa
 @pytest_lsp.fixture(config=ClientServerConfig(server_command=FABRICATED, client_factory=make_client))
 async def client(lsp_client: Client):
     yield lsp_client
-    if lsp_client.capabilities is not None:
+    if lsp_client.capabilities is None:
+        lsp_client.exit(None)
+    else:
         await lsp_client.shutdown_session()
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from lsprotocol import types as lsp
 
-from torchtraceap.analyzer.findings import Related
+from torchtraceap.analyzer.findings import Hotspot, Related, Safety, Severity
 
 from .clients import EDITORS, Client, actions, begin, change, edited, open_file, save, until
 from .reports import finding, place, report, write_trace
@@ -77,3 +77,197 @@ async def test_traces_present_at_start_and_unopened_files(client: Client, projec
     uri = model.as_uri()
     await until(lambda: shown(client, uri), "the diagnostic of an unopened file")
     assert client.published[-1].version is None
+
+
+async def test_nothing_is_pulled_or_watched_by_the_client(client: Client, project: Path) -> None:
+    """Neovim 0.11 cannot refresh pulled diagnostics, and watches nothing on Linux; VS Code misses what it watches."""
+    result = await begin(client, project, "visual-studio-code")
+    assert result.capabilities.diagnostic_provider is None
+    await until(lambda: client.registrations, "the registrations")
+    assert {r.method for r in client.registrations} == {lsp.WORKSPACE_DID_CHANGE_CONFIGURATION}
+
+
+async def test_diagnostics_are_shifted_and_published_with_every_edit(
+    client: Client, project: Path, model: Path
+) -> None:
+    write_trace(project / "runs" / "a.json", report(slow()))
+    await begin(client, project)
+    uri = open_file(client, model)
+    await until(lambda: shown(client, uri), "the diagnostic")
+    change(client, uri, 2, (0, 0, 0, 0, "# a\n"), (0, 0, 0, 0, "# b\n"))
+    await until(lambda: client.published[-1].version == 2, "version 2")
+    assert shown(client, uri) == [("slow", 6, 8, 12)]
+    change(client, uri, 3, (6, 4, 6, 4, "abc = "))
+    await until(lambda: client.published[-1].version == 3, "version 3")
+    assert shown(client, uri) == [("slow", 6, 14, 18)]
+    titles = [action.title for action in await actions(client, uri, 6)]
+    assert titles[0].startswith("Use fixed"), "with the empty context that editors send for a moved line"
+    assert not [a for a in await actions(client, uri, 4) if a.kind == lsp.CodeActionKind.QuickFix]
+
+
+async def test_edits_are_made_for_the_present_text_and_version(client: Client, project: Path, model: Path) -> None:
+    write_trace(project / "runs" / "a.json", report(slow()))
+    await begin(client, project)
+    uri = open_file(client, model)
+    await until(lambda: shown(client, uri), "the diagnostic")
+    fix = (await actions(client, uri, 4))[0]
+    change(client, uri, 7, (0, 0, 0, 0, "\n\n"))
+    resolved = await client.code_action_resolve_async(fix)
+    (edit,) = resolved.edit.document_changes
+    assert edit.text_document.version == 7 and edit.edits[0].range.start == lsp.Position(6, 8)
+    change(client, uri, 8, (6, 8, 6, 12, "other"))
+    resolved = await client.code_action_resolve_async(fix)
+    assert resolved.edit is None, "the source no longer holds what the fix changes"
+    assert not client.messages
+
+
+@pytest.mark.parametrize(("editor", "column"), [("neovim", 15), ("visual-studio-code", 12), ("emacs", 11)])
+async def test_columns_are_in_the_clients_units(client: Client, project: Path, editor: str, column: int) -> None:
+    model = project / "model.py"
+    model.write_text("y = '😋é' + slow(x)\n", encoding="utf-8")
+    write_trace(project / "runs" / "a.json", report(finding("slow", place("model.py", 1, 12, 16))))
+    await begin(client, project, editor)
+    uri = open_file(client, model, model.read_text(encoding="utf-8"))
+    await until(lambda: shown(client, uri), "the diagnostic")
+    assert shown(client, uri) == [("slow", 0, column, column + 4)]
+    fix = (await actions(client, uri, 0))[0]
+    resolved = fix if fix.edit else await client.code_action_resolve_async(fix)
+    assert resolved.edit.document_changes[0].edits[0].range.start.character == column
+
+
+async def test_a_form_feed_does_not_shift_the_text(client: Client, project: Path) -> None:
+    model = project / "model.py"
+    model.write_text("import torch\n\x0c\ny = slow(x)\nz = 1\n")
+    write_trace(project / "runs" / "a.json", report(finding("slow", place("model.py", 3, 5, 9))))
+    await begin(client, project)
+    uri = open_file(client, model)
+    await until(lambda: shown(client, uri), "the diagnostic")
+    change(client, uri, 2, (2, 0, 2, 0, "# new\n"))
+    await until(lambda: client.published[-1].version == 2, "version 2")
+    assert shown(client, uri) == [("slow", 3, 4, 8)]
+    resolved = await client.code_action_resolve_async((await actions(client, uri, 3))[0])
+    assert resolved.edit.document_changes[0].edits[0].range.start == lsp.Position(3, 4)
+
+
+async def test_clients_that_resolve_nothing_get_edits_at_once(client: Client, project: Path, model: Path) -> None:
+    write_trace(project / "runs" / "a.json", report(slow(safety=Safety.UNSAFE)))
+    plain = lsp.ClientCapabilities(text_document=lsp.TextDocumentClientCapabilities())
+    await client.initialize_session(lsp.InitializeParams(capabilities=plain, root_uri=project.as_uri()))
+    uri = open_file(client, model)
+    await until(lambda: shown(client, uri), "the diagnostic")
+    fix, ignore = await actions(client, uri, 4)
+    assert fix.title == "Use fixed (about 6.10 ms per step) (check results)" and not fix.is_preferred
+    assert fix.edit and ignore.edit
+
+
+async def test_ignoring_a_line(client: Client, project: Path, model: Path) -> None:
+    write_trace(project / "runs" / "a.json", report(slow()))
+    await begin(client, project)
+    uri = open_file(client, model)
+    await until(lambda: shown(client, uri), "the diagnostic")
+    ignore = next(a for a in await actions(client, uri, 4) if a.title.startswith("Ignore"))
+    resolved = await client.code_action_resolve_async(ignore)
+    text = edited(SOURCE, resolved.edit.document_changes[0].edits)
+    assert text == SOURCE.replace("slow(x)", "slow(x)  # torchtraceap: ignore[slow]")
+    change(client, uri, 2, (4, 15, 4, 15, "  # torchtraceap: ignore[slow]"))
+    await until(lambda: not client.diagnostics[uri], "the diagnostic to go")
+    model.write_text(text)
+    save(client, uri)
+    change(client, uri, 3, (4, 15, 4, 45, ""))
+    await until(lambda: shown(client, uri), "the diagnostic to come back")
+    assert not any("fixed, not yet" in message.message for message in client.log_messages)
+
+
+async def test_fix_all_makes_the_safe_fixes(client: Client, project: Path) -> None:
+    model = project / "model.py"
+    text = "a = one(x)\nb = two(x)\nc = three(x)\n"
+    model.write_text(text)
+    found = [
+        finding("one", place("model.py", 1, 5, 8)),
+        finding("two", place("model.py", 2, 5, 8), safety=Safety.UNSAFE),
+        finding("three", place("model.py", 3, 5, 10)),
+    ]
+    write_trace(project / "runs" / "a.json", report(*found))
+    await begin(client, project)
+    uri = open_file(client, model)
+    await until(lambda: len(shown(client, uri)) == 3, "the diagnostics")
+    (fix_all,) = await actions(client, uri, 0, only=["source.fixAll"])
+    resolved = await client.code_action_resolve_async(fix_all)
+    assert edited(text, resolved.edit.document_changes[0].edits) == "a = fixed(x)\nb = two(x)\nc = fixed(x)\n"
+    assert await actions(client, uri, 0, only=["refactor"]) == []
+
+
+async def test_an_unopened_file_changed_on_disk_is_looked_at_again(client: Client, project: Path, model: Path) -> None:
+    write_trace(project / "runs" / "a.json", report(slow()))
+    await begin(client, project)
+    uri = model.as_uri()
+    await until(lambda: shown(client, uri), "the diagnostic")
+    model.write_text("# moved\n" + SOURCE)
+    await until(lambda: shown(client, uri) == [("slow", 5, 8, 12)], "the moved diagnostic")
+    model.write_text("# moved\n" + SOURCE.replace("slow", "fast"))
+    await until(lambda: not client.diagnostics[uri], "the diagnostic to go")
+    model.unlink()
+
+
+async def test_closing_without_saving_goes_back_to_the_file(client: Client, project: Path, model: Path) -> None:
+    write_trace(project / "runs" / "a.json", report(slow()))
+    await begin(client, project)
+    uri = open_file(client, model)
+    await until(lambda: shown(client, uri), "the diagnostic")
+    change(client, uri, 2, (0, 0, 0, 0, "\n\n"))
+    await until(lambda: shown(client, uri) == [("slow", 6, 8, 12)], "the shift")
+    client.text_document_did_close(lsp.DidCloseTextDocumentParams(lsp.TextDocumentIdentifier(uri)))
+    await until(lambda: shown(client, uri) == [("slow", 4, 8, 12)], "the old place")
+
+
+async def test_the_newest_trace_wins_and_recurring_findings_say_so(client: Client, project: Path, model: Path) -> None:
+    write_trace(project / "runs" / "old.json", report(slow(saving_us=9000.0)), recorded_s=1000.0)
+    write_trace(project / "runs" / "new.json", report(slow(saving_us=3000.0)), recorded_s=2000.0)
+    await begin(client, project)
+    uri = model.as_uri()
+    await until(lambda: any("2 of 2" in d.message for d in client.diagnostics.get(uri, ())), "both")
+    (diagnostic,) = client.diagnostics[uri]
+    assert diagnostic.data["saving_us_per_step"] == 3000.0
+    assert diagnostic.message.endswith("; seen in 2 of 2 recordings")
+    (project / "runs" / "new.json").unlink()
+    (project / "runs" / "old.json").unlink()
+    await until(lambda: not client.diagnostics[uri], "the diagnostic to go with its traces")
+
+
+async def test_hints_and_unplaced_findings(client: Client, project: Path, model: Path) -> None:
+    lacks = finding("trace-lacks-evidence", None, severity=Severity.INFORMATION, saving_us=0.0)
+    trace = write_trace(project / "runs" / "a.json", report(slow(severity=Severity.HINT), lacks))
+    client.set_configuration({"torchtraceap": {"showHints": True}})
+    await begin(client, project)
+    await until(lambda: shown(client, model.as_uri()), "the hint")
+    assert client.diagnostics[model.as_uri()][0].severity == lsp.DiagnosticSeverity.Hint
+    (unplaced,) = client.diagnostics[trace.as_uri()]
+    assert unplaced.code == "trace-lacks-evidence" and unplaced.range.start == lsp.Position(0, 0)
+    assert unplaced.severity == lsp.DiagnosticSeverity.Information
+    assert unplaced.code_description and unplaced.code_description.href.endswith(
+        "/docs/patterns/trace-lacks-evidence.md"
+    )
+    client.set_configuration({"torchtraceap": {}})
+    client.workspace_did_change_configuration(lsp.DidChangeConfigurationParams(None))
+    await until(lambda: not client.diagnostics[model.as_uri()], "the hint to go")
+
+
+async def test_hover_and_lenses(client: Client, project: Path, model: Path) -> None:
+    spots = (Hotspot("model.py", 4, "forward", 12_340.0, 55.3),)
+    write_trace(project / "runs" / "a.json", report(slow(), hotspots=spots))
+    await begin(client, project)
+    uri = open_file(client, model)
+    await until(lambda: shown(client, uri), "the diagnostic")
+    identifier = lsp.TextDocumentIdentifier(uri)
+    hover = await client.text_document_hover_async(lsp.HoverParams(identifier, lsp.Position(4, 9)))
+    assert hover and isinstance(hover.contents, lsp.MarkupContent)
+    text = hover.contents.value
+    assert "| time per step | 9.8 ms |" in text and "aten::softmax \\| x" in text
+    assert "now    ██████████████████████████████ 22.3 ms per step" in text
+    assert "after  ██████████████████████░░░░░░░░ 16.2 ms, predicted" in text
+    assert "93 % sure of the pattern; the line was found by the recorded call stack." in text
+    assert hover.range == lsp.Range(lsp.Position(4, 8), lsp.Position(4, 12))
+    assert await client.text_document_hover_async(lsp.HoverParams(identifier, lsp.Position(0, 0))) is None
+    change(client, uri, 2, (0, 0, 0, 0, "\n"))
+    (lens,) = await client.text_document_code_lens_async(lsp.CodeLensParams(identifier)) or []
+    assert lens.range.start.line == 4 and lens.command and lens.command.title == "12.3 ms per step (55 %)"

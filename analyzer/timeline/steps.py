@@ -15,6 +15,8 @@ Bounds = tuple[IntArray, IntArray, IntArray]
 
 _CUT_OFF = 0.05
 """A last step shorter than this share of the others was cut off by the end of the recording."""
+_MOST_OPTIMIZERS = 4
+"""Optimizers of one name that one step of a training loop may use."""
 
 
 def find_steps(trace: Trace, tree: CallTree, launches: Launches) -> Steps:
@@ -80,14 +82,29 @@ def _number(name: str) -> int:
 
 
 def _optimizer_ends(trace: Trace) -> IntArray:
-    """Ends of `Optimizer.step` ranges. With several optimizers a step ends with the one that steps last."""
+    """Ends of the `Optimizer.step` ranges that end a step of the training loop.
+
+    With several optimizers that is the one that steps last. If they share a name, as those of a GAN do, the stretches
+    between their steps tell: the loop's step is the shortest run of stretches that comes again and again.
+    """
     names = [name for name in trace.names if name.startswith("Optimizer.step#")]
     rows = np.flatnonzero(named(trace, *names) & (trace.cat != Category.DEVICE_ANNOTATION))
     if not len(rows):
         return np.empty(0, dtype=np.int64)
     kinds, first = np.unique(trace.name[rows], return_index=True)
-    last_kind = kinds[first.argmax()]
-    return np.unique(trace.end_ns[rows[trace.name[rows] == last_kind]])
+    ends = np.unique(trace.end_ns[rows[trace.name[rows] == kinds[first.argmax()]]])
+    op_ns = trace.ts_ns[trace.rows(Category.CPU_OP)]
+    stretches = np.diff(np.searchsorted(op_ns, ends))
+    cycle = _cycle(stretches)
+    return ends[cycle - 1 :: cycle]
+
+
+def _cycle(sizes: IntArray) -> int:
+    """After how many items the sizes come again, within 2 per cent; 1 if at once or never."""
+    for length in range(1, min(_MOST_OPTIMIZERS, len(sizes) // 2) + 1):
+        if np.all(np.abs(sizes[length:] - sizes[:-length]) <= 0.02 * sizes.max()):
+            return length
+    return 1
 
 
 def _work_span(trace: Trace) -> tuple[int, int]:

@@ -75,6 +75,18 @@ def test_ends_of_optimizer_steps_where_nothing_is_marked():
     assert steps.of[trace.rows(Category.CPU_OP)[-1]] == NONE, "the step that follows was not finished"
 
 
+def test_two_optimizers_of_one_name_make_one_step():
+    b = TraceBuilder()
+    for _ in range(4):
+        for layers in (3, 9):
+            iteration(b, layers)
+            with b.annotation("Optimizer.step#Adam.step"):
+                b.leaf("aten::_foreach_add_", kernel="add")
+    _, steps = steps_of(b)
+    assert (steps.source, len(steps)) == (StepSource.OPTIMIZER, 4)
+    assert len(set(steps.duration_ns.tolist())) == 1
+
+
 def test_repeating_kernels_make_steps():
     b = TraceBuilder()
     for _ in range(5):

@@ -48,7 +48,10 @@ def to_finding(
     return Finding(
         code=pattern.code,
         slug=pattern.slug,
-        severity=_severity(price.saving_pct, candidate.probability, options),
+        # What a cold start costs says nothing about the next run.
+        severity=Severity.HINT
+        if timeline.steps.is_cold
+        else _severity(price.saving_pct, candidate.probability, options),
         title=pattern.title,
         message=_message(candidate, price, timeline.breakdown.step_spread_us),
         cost_us_per_step=round(price.cost_us, 3),

@@ -45,6 +45,13 @@ def test_message_cost_and_saving():
     assert [one.id for one in finding.evidence] == ["n", "cost", "step", "saving"]
 
 
+def test_nothing_is_built_on_a_cold_start():
+    timeline, rows = cpu_steps(slow_us=3000, rest_us=7000)
+    cold = replace(timeline, steps=replace(timeline.steps, is_cold=True))
+    assert to_finding(timeline, PATTERN, candidate_of(timeline, rows)).severity is Severity.WARNING
+    assert to_finding(cold, PATTERN, candidate_of(cold, rows)).severity is Severity.HINT
+
+
 @pytest.mark.parametrize(
     ("slow_us", "severity"),
     [(1500, Severity.WARNING), (1000, Severity.WARNING), (500, Severity.INFORMATION), (50, Severity.HINT)],

@@ -93,6 +93,12 @@ def change(client: LanguageClient, uri: str, version: int, *changes: tuple[int, 
     client.text_document_did_change(lsp.DidChangeTextDocumentParams(identifier, events))
 
 
+def change_whole(client: LanguageClient, uri: str, version: int, text: str) -> None:
+    identifier = lsp.VersionedTextDocumentIdentifier(version=version, uri=uri)
+    whole = lsp.TextDocumentContentChangeWholeDocument(text)
+    client.text_document_did_change(lsp.DidChangeTextDocumentParams(identifier, [whole]))
+
+
 def save(client: LanguageClient, uri: str) -> None:
     client.text_document_did_save(lsp.DidSaveTextDocumentParams(lsp.TextDocumentIdentifier(uri)))
 

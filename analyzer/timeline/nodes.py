@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from ..trace.model import NONE, Int8Array, Int32Array, IntArray, Trace
+from ..trace.model import NONE, BoolArray, Int8Array, Int32Array, IntArray, Trace
 from .handover import Handover
 from .host_axis import HostAxis
 from .model import NodeKind, Steps
@@ -15,6 +15,8 @@ from .waits import HostWait
 
 _FALLBACK_LAUNCH_NS = 5_000
 _FALLBACK_STREAM_NS = 1_000
+_LONGEST_LAUNCH_NS = 20_000
+"""No launch onto an idle stream takes longer than this; a copy's staging on the host may."""
 _LONGEST_STREAM_NS = 5_000
 """No device needs longer than this from one queued event to the next."""
 
@@ -51,7 +53,9 @@ def device_nodes(trace: Trace, axis: HostAxis, work: DeviceWork, waits: list[tup
     after_call = launched & (call_end <= start)
     moment = np.where(after_call, call_end, np.where(launched, trace.ts_ns[work.call], axis.origin_ns))
     previous = np.maximum(previous_in_stream(work), axis.origin_ns)
-    launch_ns, stream_ns = _usual(launched, after_call, start - moment, start - previous, previous - moment)
+    is_free = np.ones(size, dtype=bool)
+    is_free[[event for event, _ in waits]] = False
+    launch_ns, stream_ns = _usual(launched, after_call, is_free, start - moment, start - previous, previous - moment)
     earliest = np.where(launched, np.maximum(moment + launch_ns, previous + stream_ns), previous + stream_ns)
     if waits:
         event, source = np.array(waits).T
@@ -76,18 +80,24 @@ def device_nodes(trace: Trace, axis: HostAxis, work: DeviceWork, waits: list[tup
 
 
 def _usual(
-    launched: np.ndarray, after_call: np.ndarray, since_launch: IntArray, since_previous: IntArray, queued_ns: IntArray
+    launched: BoolArray,
+    after_call: BoolArray,
+    is_free: BoolArray,
+    since_launch: IntArray,
+    since_previous: IntArray,
+    queued_ns: IntArray,
 ) -> tuple[IntArray, IntArray]:
     """Launch latency and the stream's own gap of each event: what is usual in the trace, or less.
 
-    The usual launch latency is seen where the stream was idle at the launch, the usual gap where the event was queued.
+    The usual launch latency is seen where the stream was idle at the launch, the usual gap where the event was queued,
+    both where no other stream was waited for (`is_free`).
     """
     launch_ns = np.zeros(len(launched), dtype=np.int64)
     for kind in (launched & after_call, launched & ~after_call):
-        seen = since_launch[kind & (queued_ns <= 0)]
-        launch_ns[kind] = np.median(seen) if len(seen) else _FALLBACK_LAUNCH_NS
-    queued = ~launched | (queued_ns >= launch_ns)
-    seen = since_previous[queued & (since_previous < 10 * _LONGEST_STREAM_NS)]
+        seen = since_launch[kind & is_free & (queued_ns <= 0)]
+        launch_ns[kind] = min(np.median(seen), _LONGEST_LAUNCH_NS) if len(seen) else _FALLBACK_LAUNCH_NS
+    queued = is_free & (~launched | (queued_ns >= launch_ns)) & (since_previous < 10 * _LONGEST_STREAM_NS)
+    seen = since_previous[queued]
     usual = int(np.clip(np.median(seen), 0, _LONGEST_STREAM_NS)) if len(seen) else _FALLBACK_STREAM_NS
     return np.minimum(launch_ns, since_launch), np.minimum(usual, since_previous)
 

@@ -33,18 +33,23 @@ class Replayed:
 def replay(graph: ReplayGraph, edit: Edit) -> Replayed:
     """Replay the graph with an edit.
 
-    A step takes as long as the host needs from its start to its end, or longer if the device falls behind: where the
-    device sets the pace, from the completion of the step before to its own. Unchanged, that is the recorded time.
+    A step takes as long as the host needs from its start to its end and, if the device falls further behind from step
+    to step than in the recording, as much longer. Where the device sets the pace, a step is the time from the
+    completion of the one before to its own. Unchanged, that is the recorded time.
     """
     if not len(graph.steps):
         return Replayed(0.0, np.empty(0))
     clock = _HostClock.of(graph, edit)
     host_ns, period_ns = _run(graph, edit, clock)
-    if not graph.device_paced:
-        period_ns = np.maximum(host_ns, period_ns + (graph.host_ns - graph.period_ns))
-    step_ns = np.maximum(period_ns, clock.overlapped_ns)
-    each = step_ns[graph.is_steady] / NS_PER_US
+    step_ns = period_ns if graph.device_paced else host_ns + _falls_behind_ns(graph, host_ns, period_ns)
+    each = np.maximum(step_ns, clock.overlapped_ns)[graph.is_steady] / NS_PER_US
     return Replayed(float(np.median(each)), each)
+
+
+def _falls_behind_ns(graph: ReplayGraph, host_ns: FloatArray, period_ns: FloatArray) -> float:
+    """By how much more than in the recording the device falls behind per step: in most steps, and over all of them."""
+    more = ((period_ns - host_ns) - (graph.period_ns - graph.host_ns))[graph.is_steady]
+    return max(min(float(np.median(more)), float(np.mean(more))), 0.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,8 @@ _LAUNCH = re.compile(r"Launch|[mM]emcpy|[mM]emset")
 
 _CLOCK_TOLERANCE_NS = 2_000
 """Host and device clocks are aligned no better than this."""
-_HELD_CALL_NS = 50_000
-"""A launching call that takes this long while the queue is deep was held up by a full queue."""
+_HELD_RATIO = 4
+"""A launching call that takes this many times what quick ones take, while the queue is deep, was held up by it."""
 _DEEP_QUEUE = 200
 _LONG_GAP_NS = 10_000
 """Gaps on a stream from which a wait for another stream is looked for."""
@@ -202,10 +202,14 @@ def _blocking_copies(trace: Trace, work: DeviceWork) -> list[tuple[int, list[int
 
 def _held_launches(trace: Trace, rows: IntArray, work: DeviceWork, finder: _Finder) -> list[tuple[int, list[int]]]:
     """Launching calls that a full queue held up: long, while hundreds of events had been launched and not run."""
-    long = rows[(trace.dur_ns[rows] >= _HELD_CALL_NS) & _named(trace, rows, _LAUNCH)]
+    calls = rows[_named(trace, rows, _LAUNCH)]
+    if not len(calls):
+        return []
+    at_least_ns = int(_HELD_RATIO * np.percentile(trace.dur_ns[calls], 25))
+    long = calls[trace.dur_ns[calls] > at_least_ns]
     launched = np.searchsorted(np.sort(work.called_ns), trace.ts_ns[long])
     done = np.searchsorted(np.sort(work.end_ns), trace.ts_ns[long])
-    return _each(long[launched - done >= _DEEP_QUEUE], lambda row: finder.whatever_ended(row, _HELD_CALL_NS))
+    return _each(long[launched - done >= _DEEP_QUEUE], lambda row: finder.whatever_ended(row, at_least_ns))
 
 
 def _sync_records(trace: Trace) -> dict[int, _SyncRecord]:

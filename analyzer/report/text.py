@@ -14,6 +14,8 @@ from ..findings import Evidence, Finding, Location, Report, Safety, Severity, Tr
 STYLES = {Severity.WARNING: "bold yellow", Severity.INFORMATION: "bold cyan", Severity.HINT: "bold"}
 LABEL_WIDTH = 12
 DETAIL_WIDTH = 100
+LIKELY_PLACE = 0.75
+"""A place less sure than this is called a guess."""
 SHOWN_CALLERS = 4
 IN_HEADLINE = frozenset({"cost", "step", "saving"})
 """Ids of the evidence that the message gives already."""
@@ -93,14 +95,22 @@ def _details(finding: Finding, why: str) -> Text:
     _labelled(text, "why", [why or finding.title])
     figures = [_figure(item) for item in finding.evidence if item.id not in IN_HEADLINE]
     _labelled(text, "evidence", [" · ".join(figures)] if figures else [])
-    sure = f"{100 * finding.probability:.0f} %"
-    if finding.location is not None:
-        sure += f", line found by {finding.location.how.value}"
-    _labelled(text, "sure", [sure])
+    _labelled(text, "sure", [_certainty(finding)])
     _labelled(text, "see", [_at(related.location, related.message) for related in finding.related[:SHOWN_CALLERS]])
     fixes = [_fix(fix.title, fix.safety) for fix in finding.fixes]
     _labelled(text, "fix", fixes or ["by hand; see the pattern's page"])
     return text
+
+
+def _certainty(finding: Finding) -> str:
+    """How sure it is that this is the pattern, and that this is its line."""
+    place = finding.location
+    pattern = f"{100 * finding.probability:.0f} %"
+    if place is None:
+        return pattern
+    if place.confidence < LIKELY_PLACE:
+        return f"{pattern}; the line is a guess ({100 * place.confidence:.0f} %, by {place.how.value})"
+    return f"{pattern}, line found by {place.how.value}"
 
 
 def _labelled(text: Text, label: str, lines: list[str]) -> None:

@@ -11,7 +11,7 @@ from pydantic_sarif.model import StaticAnalysisResultsFormatSarifVersion210JsonS
 
 from torchtraceap.analyzer.report.json import json_schema
 
-from .cli import LEAVES, TRACE, torchtraceap
+from .cli import LEAVES, ROOT, TRACE, torchtraceap
 
 
 @pytest.fixture(scope="module")
@@ -107,6 +107,19 @@ def test_sarif_is_written_where_asked(tmp_path):
     result = torchtraceap("analyze", TRACE, "--source", LEAVES, "--format", "sarif", "--output", target)
     assert result.stdout == ""
     SarifLog.model_validate_json(target.read_text("utf-8"))
+
+
+@pytest.mark.parametrize("name", ["S08_*", "S14_*", "S16_*", "S20_*", "S23_*"])
+def test_reports_of_recorded_traces_are_valid(name):
+    """GPU, GPU only, a folder of ranks, AMD, CPU without stacks."""
+    traces = ROOT.parent / "shared" / "traces"
+    if not traces.is_dir():
+        pytest.skip("../shared/traces is not there")
+    (path,) = traces.glob(name)
+    document = json.loads(torchtraceap("analyze", path, "--source", LEAVES, "--format", "json").stdout)
+    jsonschema.Draft202012Validator(json.loads(json_schema())).validate(document)
+    assert document["trace"]["step_us"] > 0
+    SarifLog.model_validate_json(torchtraceap("analyze", path, "--source", LEAVES, "--format", "sarif").stdout)
 
 
 def test_without_the_source_there_are_findings_but_no_lines(tmp_path):

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from itertools import pairwise
 
+from torchtraceap.analyzer.findings import How
 from torchtraceap.analyzer.report.text import count_line, to_text
 
 from .reports import ATTENTION, EMPTY, FULL, REPORT
@@ -30,6 +31,12 @@ def test_a_finding_gives_its_reason_evidence_caller_and_fix():
     assert "evidence  scores 16×6×144×144\n" in text
     assert "src/träin.py:47:17: called here by train" in text
     assert "Use scaled_dot_product_attention (about 48.1 ms per step) [safe]" in text
+
+
+def test_an_unsure_place_is_called_a_guess():
+    assert "sure      97 %, line found by stack" in shown(replace(REPORT, findings=(FULL,)))
+    unsure = replace(FULL, location=replace(ATTENTION, how=How.OPERATOR, confidence=0.3))
+    assert "sure      97 %; the line is a guess (30 %, by operator)" in shown(replace(REPORT, findings=(unsure,)))
 
 
 def test_carets_stand_under_the_place_also_behind_a_tab():

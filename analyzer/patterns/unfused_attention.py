@@ -4,12 +4,14 @@ Why it is slow: the scores, an N x N matrix per head, are written to memory and 
 softmax and the second product; the fused kernel keeps them on chip.
 Trace: a batched product, then only pointwise operators, then a softmax of that product's result, then a batched
 product that takes the softmax's result; no fused attention operator round them.
-Edit: everything between the products goes. The products stay: as recorded on the CPU, where fused kernels reach the
-same rate (measured with torch 2.13, one thread, N 128-1024, head 32-80: the fused call takes 0.87-1.05 of the two
-products; below, the softmax stays too: 1.5 of the products at N 64, so the softmax is kept by 64 / N). Backward on the
-CPU gains nothing (0.86-1.06), and loses up to 1.3 below N 128. On a device the fused kernel is held to 40 % of the
-half-precision peak where the tensors are half, and never takes less than a launch nor more than the products took.
-Gate: `scaled_dot_product_attention`'s own math fallback (another pattern).
+Edit: everything between the products goes, and the dense copies of operands inside them. The products stay. On the CPU
+they run at about the rate of the fused kernels: measured with torch 2.13, one thread, the fused call takes 0.87-1.05 of
+the two products (0.9 from N 256 on); below N 128 the softmax stays too (1.5 of the products at N 64), so 64 / N of it
+is kept. The CPU's backward gains nothing (0.86-1.06), and loses up to 1.3 below N 128. On a device the fused kernel is
+held to 40 % of the half-precision peak where the tensors are half, and never takes less than a launch nor more than
+the products took.
+Gate: `scaled_dot_product_attention`'s own math fallback (another pattern); products with a plain matrix (a
+classifier's weights); on the CPU, dropout of the attention weights, which the fused kernels there cannot do.
 """
 
 from __future__ import annotations
@@ -23,32 +25,41 @@ import numpy as np
 from ..findings import Evidence
 from ..timeline.edit import Edit, Scale
 from ..timeline.model import KernelClass, Timeline
+from ..timeline.op_inputs import tensors
 from ..timeline.select import (
     backward_of,
     count_per_step,
     events_of,
     in_typical_step,
+    inside,
     launched_by,
     outermost,
     steady,
 )
 from ..timeline.sites import group_by_site
-from ..trace.model import NONE, Category, IntArray
+from ..trace.model import NONE, Category, Dims, IntArray
 from .base import Candidate, FixKind, Occurrence, Pattern
 
 _PRODUCTS = frozenset({"aten::matmul", "aten::bmm", "aten::baddbmm", "aten::einsum", "aten::__matmul__"})
 _SOFTMAX = frozenset({"aten::softmax", "aten::_softmax", "aten::_safe_softmax", "aten::special_softmax"})
-_BARRIERS = frozenset(
-    {"aten::linear", "aten::addmm", "aten::mm", "aten::conv1d", "aten::conv2d", "aten::conv3d", "aten::convolution"}
+_PROJECTIONS = frozenset({"aten::linear", "aten::addmm", "aten::mm"})
+"""May stand between the softmax and the second product, which they make the values for."""
+_FOREIGN = frozenset(
+    {"aten::conv1d", "aten::conv2d", "aten::conv3d", "aten::convolution"}
     | {"aten::layer_norm", "aten::batch_norm", "aten::group_norm"}
 )
-"""Operators that end an attention: its scores never go through these."""
+"""Operators that scores never go through."""
+_DROPOUTS = frozenset({"aten::dropout", "aten::native_dropout", "aten::feature_dropout"})
+_REACH = 24
 _WHOLE_ATTENTION = "scaled_dot_product"
 
 _CPU_TILE = 64
 """Query-key tile below which the CPU's fused kernel keeps the softmax's cost."""
+_CPU_UNKNOWN_SOFTMAX = 0.25
 _CPU_SMALL = 128
 _CPU_SMALL_BACKWARD = 1.2
+_CPU_LARGE = 256
+_CPU_LARGE_PRODUCTS = 0.9
 _FUSED_PEAK_SHARE = 0.4
 _FUSED_BACKWARD_PRODUCTS = 2.5
 """FLOPs of the fused backward over those of the forward: five products against two."""
@@ -57,17 +68,13 @@ _KERNEL_FLOOR_US = 5.0
 
 @dataclass(frozen=True, slots=True)
 class _Attention:
-    """Rows of one attention call, in time order."""
+    """Operators of one attention call."""
 
     scores: int
     between: IntArray
+    """Everything between the two products, the softmax included."""
     softmax: int
     values: int
-
-    @property
-    def rows(self) -> IntArray:
-        """Every operator of the call."""
-        return np.array([self.scores, *self.between.tolist(), self.values])
 
 
 def find(timeline: Timeline) -> Iterator[Candidate]:
@@ -77,17 +84,17 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
         return
     scores = np.array(sorted(attentions))
     for anchors in group_by_site(timeline, scores):
-        chosen = [attentions[row] for row in anchors.tolist()]
-        occurrences = _occurrences(timeline, chosen)
-        tokens = _tokens(timeline, chosen[0])
+        occurrences = tuple(_occurrence(timeline, attentions[row]) for row in anchors.tolist())
+        passes = np.sort(np.concatenate([_passes(timeline, attentions[row]) for row in anchors.tolist()]))
+        tokens = _tokens(timeline, attentions[int(anchors[0])])
         evidence = [
             Evidence(
                 "passes",
                 "operators of attention per step",
-                count_per_step(timeline, np.concatenate([attention.rows for attention in chosen])),
+                count_per_step(timeline, passes),
                 "",
-                events_of(timeline, in_typical_step(timeline, np.concatenate([a.rows for a in chosen]))),
-            ),
+                events_of(timeline, in_typical_step(timeline, passes)),
+            )
         ]
         if tokens:
             evidence.append(Evidence("scores", "scores written and read back", "x".join(map(str, tokens)), "elements"))
@@ -98,6 +105,12 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
             evidence=tuple(evidence),
             probability=0.95 if tokens else 0.8,
         )
+
+
+def _passes(timeline: Timeline, attention: _Attention) -> IntArray:
+    """The two products, the softmax and what else works on the scores, in time order."""
+    heavy = (attention.scores, attention.softmax, attention.values)
+    return np.sort(np.concatenate([heavy, _on_scores(timeline, attention)]))
 
 
 def _attentions(timeline: Timeline) -> Iterator[_Attention]:
@@ -112,13 +125,11 @@ def _attentions(timeline: Timeline) -> Iterator[_Attention]:
     names = [trace.names[i] for i in trace.name[top].tolist()]
     for row in softmax:
         at = position[row]
-        before = _nearest_product(names, at, -1)
-        after = _nearest_product(names, at, +1)
+        before, after = _nearest_product(names, at, -1), _nearest_product(names, at, +1)
         if before == NONE or after == NONE or trace.thread[top[before]] != trace.thread[top[after]]:
             continue
-        inner = top[before + 1 : after]
-        attention = _Attention(int(top[before]), inner[inner != NONE], row, int(top[after]))
-        if _shapes_fit(timeline, attention) and tree.op[attention.scores] == attention.scores:
+        attention = _Attention(int(top[before]), top[before + 1 : after], row, int(top[after]))
+        if tree.op[attention.scores] == attention.scores and _fits(timeline, attention):
             yield attention
 
 
@@ -146,67 +157,95 @@ def _neighbours(timeline: Timeline, softmax: IntArray) -> IntArray:
 
 def _nearest_product(names: list[str], at: int, step: int) -> int:
     """Index of the product nearest to `at` in one direction; NONE if something foreign to attention comes first."""
-    reach = 24
+    foreign = _FOREIGN | _SOFTMAX | (_PROJECTIONS if step < 0 else frozenset())
     i = at + step
-    while 0 <= i < len(names) and abs(i - at) <= reach:
+    while 0 <= i < len(names) and abs(i - at) <= _REACH:
         if names[i] in _PRODUCTS:
             return i
-        if names[i] in _BARRIERS or names[i] in _SOFTMAX:
+        if names[i] in foreign:
             return NONE
         i += step
     return NONE
 
 
-def _shapes_fit(timeline: Timeline, attention: _Attention) -> bool:
-    """Whether the recorded sizes allow it: the softmax has the size of the product's result, and feeds the second one.
+def _fits(timeline: Timeline, attention: _Attention) -> bool:
+    """Whether the recorded sizes allow it: batched products; the softmax has the size of the first one's result, and
+    the second one takes the softmax's. True where sizes were not recorded.
 
-    True where nothing was recorded.
+    On the CPU, dropout of the weights rules the fused kernels out: PyTorch falls back to the same three passes.
     """
-    trace = timeline.trace
-    softmax = trace.inputs_of(attention.softmax).shape(0)
-    query, key = (trace.inputs_of(attention.scores).shape(i) for i in (0, 1))
-    if not softmax or not query or not key:
-        return len(query) != 2 or len(key) != 2
-    weights = [trace.inputs_of(attention.values).shape(i) for i in (0, 1)]
-    rows, columns = softmax[-2:] if len(softmax) > 1 else (0, 0)
-    produced = prod(query[:-1]) * key[-1]
-    return (
-        len(softmax) >= 3
-        and produced == prod(softmax)
-        and any(
-            len(shape) >= 2 and set(shape[-2:]) == {rows, columns} and prod(shape) == prod(softmax) for shape in weights
-        )
-    )
+    if timeline.is_cpu_only and any(_drops(timeline, row) for row in attention.between.tolist()):
+        return False
+    weights = timeline.trace.inputs_of(attention.softmax).shape(0)
+    factors, uses = _operands(timeline, attention.scores), _operands(timeline, attention.values)
+    if not weights or len(factors) < 2 or not uses:
+        return True
+    if len(weights) < 3 or any(len(shape) < 3 for shape in factors):
+        return False
+    rows, columns = weights[-2:]
+    query, key = factors[-2:]
+    made = {rows, columns} <= {*query, *key}
+    if timeline.trace.name_of(attention.scores) != "aten::einsum":
+        made = prod(query[:-1]) * key[-1] == prod(weights)
+    return made and any(prod(shape) == prod(weights) and set(shape[-2:]) == {rows, columns} for shape in uses)
+
+
+def _operands(timeline: Timeline, row: int) -> list[Dims]:
+    """Sizes of an operator's tensor arguments, those in lists included."""
+    return [dims for _, dims in tensors(timeline.trace.inputs_of(row)) if dims]
+
+
+def _drops(timeline: Timeline, row: int) -> bool:
+    """Whether a dropout operator drops anything: in evaluation it runs nothing."""
+    return timeline.trace.name_of(row) in _DROPOUTS and len(timeline.tree.children(row)) > 0
+
+
+def _on_scores(timeline: Timeline, attention: _Attention) -> IntArray:
+    """The operators between the products, other than the softmax, that work on the scores."""
+    size = prod(_tokens(timeline, attention))
+    others = [row for row in attention.between.tolist() if row != attention.softmax]
+    if timeline.trace.inputs[attention.softmax] == NONE:
+        kept = [row for row in others if timeline.trace.name_of(row) not in _PROJECTIONS]
+    else:
+        kept = [row for row in others if any(prod(dims) == size for dims in _operands(timeline, row))]
+    return np.array(kept, dtype=np.int64)
 
 
 def _tokens(timeline: Timeline, attention: _Attention) -> tuple[int, ...]:
     return timeline.trace.inputs_of(attention.softmax).shape(0)
 
 
-def _occurrences(timeline: Timeline, attentions: list[_Attention]) -> tuple[Occurrence, ...]:
+def _occurrence(timeline: Timeline, attention: _Attention) -> Occurrence:
+    rows = _passes(timeline, attention)
     if timeline.is_cpu_only:
-        return tuple(_on_cpu(timeline, attention) for attention in attentions)
-    return tuple(_on_device(timeline, attention) for attention in attentions)
+        return Occurrence(attention.scores, _edit_on_cpu(timeline, attention), rows)
+    return _on_device(timeline, attention, rows)
 
 
-def _on_cpu(timeline: Timeline, attention: _Attention) -> Occurrence:
+def _edit_on_cpu(timeline: Timeline, attention: _Attention) -> Edit:
     tokens = _tokens(timeline, attention)
-    kept = min(1.0, _CPU_TILE / tokens[-1]) if tokens else 0.25
+    kept = round(min(1.0, _CPU_TILE / tokens[-1]), 3) if tokens else _CPU_UNKNOWN_SOFTMAX
     scales = [Scale(np.array([attention.softmax]), kept)]
+    if tokens and tokens[-1] >= _CPU_LARGE:
+        scales.append(Scale(np.array([attention.scores, attention.values]), _CPU_LARGE_PRODUCTS))
     if tokens and tokens[-1] < _CPU_SMALL:
-        backward = np.concatenate(
-            backward_of(timeline, np.array([attention.scores, attention.softmax, attention.values]))
-        )
-        scales.append(Scale(backward, _CPU_SMALL_BACKWARD))
-    pointwise = attention.between[attention.between != attention.softmax]
-    return Occurrence(attention.scores, Edit(scales=tuple(scales), removed_ops=pointwise), attention.rows)
+        heavy = np.array([attention.scores, attention.softmax, attention.values])
+        scales.append(Scale(np.concatenate(backward_of(timeline, heavy)), _CPU_SMALL_BACKWARD))
+    removed = np.concatenate([_on_scores(timeline, attention), _copies_in_products(timeline, attention)])
+    return Edit(scales=tuple(scales), removed_ops=np.sort(removed))
 
 
-def _on_device(timeline: Timeline, attention: _Attention) -> Occurrence:
+def _copies_in_products(timeline: Timeline, attention: _Attention) -> IntArray:
+    """Copies that the products make of their operands first, to hand dense batches to the matrix routine."""
+    copies = steady(timeline, timeline.trace.rows_named(("aten::contiguous", "aten::clone", "aten::copy_")))
+    return outermost(timeline, copies[inside(timeline, copies, np.array([attention.scores, attention.values])) != NONE])
+
+
+def _on_device(timeline: Timeline, attention: _Attention, rows: IntArray) -> Occurrence:
     trace = timeline.trace
-    launched = launched_by(timeline, attention.rows)
+    launched = launched_by(timeline, rows)
     scores, rest = launched[0], np.concatenate(launched[1:])
-    backward = np.concatenate(backward_of(timeline, attention.rows))
+    backward = np.concatenate(backward_of(timeline, rows))
     backward_device = np.concatenate(launched_by(timeline, backward)) if len(backward) else backward
     products_us = trace.dur_ns[_matrix(timeline, np.concatenate([scores, rest]))].sum() / 1000.0
     fused_us = _fused_us(timeline, attention, products_us)
@@ -215,11 +254,8 @@ def _on_device(timeline: Timeline, attention: _Attention) -> Occurrence:
         products_us = trace.dur_ns[_matrix(timeline, backward_device)].sum() / 1000.0
         fused_us = min(fused_us * _FUSED_BACKWARD_PRODUCTS, products_us)
         scales.append(Scale(backward_device, _ratio(fused_us, trace.dur_ns[backward_device].sum() / 1000.0)))
-    return Occurrence(
-        attention.scores,
-        Edit(scales=tuple(scales), removed_ops=attention.rows[1:]),
-        np.concatenate([scores, rest, backward_device]),
-    )
+    edit = Edit(scales=tuple(scales), removed_ops=rows[rows != attention.scores])
+    return Occurrence(attention.scores, edit, np.concatenate([scores, rest, backward_device]))
 
 
 def _matrix(timeline: Timeline, device: IntArray) -> IntArray:

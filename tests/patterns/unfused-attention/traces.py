@@ -50,6 +50,32 @@ def positive_on_the_cpu() -> Trace:
     return on_cpu(body)
 
 
+def positive_values_projected_after_the_softmax() -> Trace:
+    """`torch.bmm(weights, self.value(x))` makes the values between the softmax and the second product."""
+
+    def body(b: TraceBuilder) -> None:
+        q, k, s = (8, 196, 96), (8, 96, 196), (8, 196, 196)
+        b.leaf("aten::bmm", us=4000, shapes=(q, k))
+        b.leaf("aten::softmax", us=3000, shapes=(s,))
+        b.leaf("aten::linear", us=5000, shapes=(q, (96, 96)))
+        b.leaf("aten::bmm", us=4000, shapes=(s, q))
+
+    return on_cpu(body)
+
+
+def positive_einsum() -> Trace:
+    q, s = (8, 3, 196, 32), (8, 3, 196, 196)
+
+    def body(b: TraceBuilder) -> None:
+        b.leaf("aten::einsum", us=4000, shapes=((), (q, q), ()))
+        b.leaf("aten::mul", us=1000, shapes=(s, ()))
+        b.leaf("aten::softmax", us=3000, shapes=(s,))
+        b.leaf("aten::dropout", us=2, shapes=(s,))
+        b.leaf("aten::einsum", us=4000, shapes=((), (s, q), ()))
+
+    return on_cpu(body)
+
+
 def negative_fused() -> Trace:
     def body(b: TraceBuilder) -> None:
         _mlp(b)
@@ -78,6 +104,30 @@ def negative_classifier_softmax_between_layers() -> Trace:
         b.leaf("aten::matmul", kernel=GEMM, kernel_us=300, shapes=((4, 1000), (1000, 64)))
 
     return on_device(body)
+
+
+def negative_lookup_in_a_learned_memory() -> Trace:
+    """Products with a plain weight matrix: there are no heads and no batch of keys."""
+
+    def body(b: TraceBuilder) -> None:
+        b.leaf("aten::matmul", us=3000, shapes=((8, 196, 96), (96, 1000)))
+        b.leaf("aten::softmax", us=9000, shapes=((8, 196, 1000),))
+        b.leaf("aten::matmul", us=3000, shapes=((8, 196, 1000), (1000, 96)))
+
+    return on_cpu(body)
+
+
+def negative_dropout_of_the_weights_on_the_cpu() -> Trace:
+    q, k, s = (6, 4, 384, 32), (6, 4, 32, 384), (6, 4, 384, 384)
+
+    def body(b: TraceBuilder) -> None:
+        b.leaf("aten::matmul", us=5000, shapes=(q, k))
+        b.leaf("aten::softmax", us=4000, shapes=(s,))
+        with b.op("aten::dropout", us=10, shapes=(s,)):
+            b.leaf("aten::native_dropout", us=4000, shapes=(s,))
+        b.leaf("aten::matmul", us=5000, shapes=(s, q))
+
+    return on_cpu(body)
 
 
 def negative_softmax_of_another_size() -> Trace:

@@ -62,16 +62,21 @@ def find_handovers(trace: Trace, tree: CallTree, axis: HostAxis, wait_start: Int
     joined &= burst_end <= stretch_end + _CLOCK_TOLERANCE_NS
     offset = lane[first] * axis.span_ns
     until = np.minimum(burst_end, stretch_end)
+    # A main thread that already waits, for the device or for another helper, stands where that wait began.
     within = np.searchsorted(wait_start, burst_start, side="right") - 1
     waiting = (within >= 0) & (burst_start < np.append(wait_end, 0)[within])
-    main_start = np.where(waiting, np.append(wait_start, 0)[within], burst_start)
+    joined &= ~waiting
+    waits_from = np.full(len(cuts), axis.span_ns)
+    np.minimum.at(waits_from, stretch[first[joined]], burst_start[joined])
+    main_start = np.minimum(burst_start, waits_from[stretch[first]])
+    main_start[waiting] = wait_start[within[waiting]]
     return Handover(
         helper_start=offset + burst_start,
         helper_end=offset + until,
         main_start=main_start,
         lead_ns=burst_start - main_start,
         main_end=until,
-        joined=joined & ~waiting,
+        joined=joined,
     )
 
 

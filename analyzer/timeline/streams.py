@@ -50,12 +50,13 @@ class DeviceWork:
         place = low + int(np.searchsorted(self.called_ns[low:high], moment_ns, side="left"))
         return place - 1 if place > low else NONE
 
-    def last_done(self, stream: int, called_before_ns: int, done_by_ns: int) -> int:
-        """The last event of a stream that was launched before one moment and done by another; NONE if none was."""
+    def last_done(self, stream: int, called_before_ns: IntArray, done_by_ns: IntArray) -> IntArray:
+        """For each pair of moments the last event of a stream launched before one and done by the other, or NONE."""
         low, high = self.first[stream], self.first[stream + 1]
-        done = low + int(np.searchsorted(self.drained_ns[low:high], done_by_ns, side="right")) - 1
-        last = min(self.last_before(stream, called_before_ns), done)
-        return last if last >= low else NONE
+        called = np.searchsorted(self.called_ns[low:high], called_before_ns, side="left")
+        done = np.searchsorted(self.drained_ns[low:high], done_by_ns, side="right")
+        last = np.minimum(called, done) - 1
+        return np.where(last >= 0, low + last, NONE)
 
 
 def collect(trace: Trace, launches: Launches, steps: Steps, axis: HostAxis, end_ns: int) -> DeviceWork:

@@ -58,7 +58,7 @@ def host_waits(trace: Trace, axis: HostAxis, work: DeviceWork) -> list[HostWait]
         *_each(rows[_named(trace, rows, _DEVICE_SYNC)], finder.device_sync),
         *_each(rows[_named(trace, rows, _EVENT_SYNC)], finder.event_sync),
         *_blocking_copies(trace, work),
-        *_held_launches(trace, rows, work, finder),
+        *_held_launches(trace, rows, work),
     ]:
         if events:
             found.setdefault(row, set()).update(events)
@@ -168,13 +168,8 @@ class _Finder:
 
     def whatever_ended(self, row: int, at_least_ns: int) -> list[int]:
         """The event whose end let a long call go on: the latest that ended in its second half."""
-        moment, over = self._span(row)
-        took = int(self.trace.dur_ns[row])
-        if took < at_least_ns:
-            return []
-        events = [self.work.last_done(stream, moment, over) for stream in range(self.work.streams)]
-        latest = max((e for e in events if e != NONE), key=lambda e: self.work.end_ns[e], default=NONE)
-        return [latest] if latest != NONE and self.work.end_ns[latest] > moment + took // 2 else []
+        rows = np.array([row]) if self.trace.dur_ns[row] >= at_least_ns else _NO_ROWS
+        return [event for event in _latest_done(self.trace, self.work, rows).tolist() if event != NONE]
 
     def _span(self, row: int) -> tuple[int, int]:
         moment = int(self.trace.ts_ns[row])
@@ -200,7 +195,7 @@ def _blocking_copies(trace: Trace, work: DeviceWork) -> list[tuple[int, list[int
     return [(int(work.call[event]), [event]) for event in copies[over].tolist()]
 
 
-def _held_launches(trace: Trace, rows: IntArray, work: DeviceWork, finder: _Finder) -> list[tuple[int, list[int]]]:
+def _held_launches(trace: Trace, rows: IntArray, work: DeviceWork) -> list[tuple[int, list[int]]]:
     """Launching calls that a full queue held up: long, while hundreds of events had been launched and not run."""
     calls = rows[_named(trace, rows, _LAUNCH)]
     if not len(calls):
@@ -209,7 +204,21 @@ def _held_launches(trace: Trace, rows: IntArray, work: DeviceWork, finder: _Find
     long = calls[trace.dur_ns[calls] > at_least_ns]
     launched = np.searchsorted(np.sort(work.called_ns), trace.ts_ns[long])
     done = np.searchsorted(np.sort(work.end_ns), trace.ts_ns[long])
-    return _each(long[launched - done >= _DEEP_QUEUE], lambda row: finder.whatever_ended(row, at_least_ns))
+    held = long[launched - done >= _DEEP_QUEUE]
+    events = _latest_done(trace, work, held)
+    return [(row, [event]) for row, event in zip(held.tolist(), events.tolist(), strict=True) if event != NONE]
+
+
+def _latest_done(trace: Trace, work: DeviceWork, calls: IntArray) -> IntArray:
+    """For each call the latest event launched before it that ended in its second half; NONE where none did."""
+    moment, took = trace.ts_ns[calls], trace.dur_ns[calls]
+    latest, latest_end = np.full(len(calls), NONE, dtype=np.int64), moment + took // 2
+    for stream in range(work.streams):
+        event = work.last_done(stream, moment, moment + took + _CLOCK_TOLERANCE_NS)
+        end = np.where(event >= 0, work.end_ns[event], NONE)
+        better = end > latest_end
+        latest[better], latest_end[better] = event[better], end[better]
+    return latest
 
 
 def _sync_records(trace: Trace) -> dict[int, _SyncRecord]:

@@ -16,7 +16,7 @@ from torchtraceap.analyzer.timeline.replay import replay
 from torchtraceap.analyzer.trace.model import DEVICE_CATEGORIES, HOST_CATEGORIES, Category, Trace
 
 NOTHING = Edit()
-SEEDS = range(30)
+SEEDS = range(20)
 RECORDED = (
     "S01_kineto_resnet50_w0_v100",
     "S02_kineto_resnet50_w4_v100",
@@ -201,6 +201,24 @@ def test_backward_on_a_helper_thread() -> None:
     assert saved_us(graph, Edit(scales=(Scale(backward, 0.25),))) == pytest.approx(0.75 * 4 * 205)
     assert saved_us(graph, Edit(removed_ops=trace.rows_named(["aten::forward"]))) == pytest.approx(400)
     assert saved_us(graph, Edit(host_factor=0.5)) == pytest.approx((400 + 20 + 4 * 205) / 2)
+
+
+def test_two_helpers_at_once() -> None:
+    """The main thread waits for two communication threads: the later one is on the critical path."""
+    builder = TraceBuilder()
+    for step in range(3):
+        with builder.step(step):
+            builder.leaf("aten::forward", us=100)
+            start = builder.cursor
+            for tid, late, took in ((2, 10, 400), (3, 30, 500)):
+                builder.event(Category.USER_ANNOTATION, f"gloo:{tid}", start + late, took, tid=tid)
+            builder.host(530)
+            builder.leaf("aten::step", us=70)
+    trace = builder.build()
+    graph = graph_of(trace)
+    assert replay(graph, NOTHING).step_us == pytest.approx(700)
+    assert saved_us(graph, Edit(scales=(Scale(trace.rows_named(["gloo:2"]), 0.0),))) == pytest.approx(0)
+    assert saved_us(graph, Edit(scales=(Scale(trace.rows_named(["gloo:3"]), 0.0),))) == pytest.approx(120)
 
 
 def test_host_that_runs_ahead() -> None:

@@ -78,7 +78,9 @@ class Attention:
 
 def is_softmax(file: Outline, call: ast.Call) -> bool:
     """Whether a call is a softmax, by its name."""
-    return last_name(call.func) in ("softmax", "softmax_") or find_module(file, call.func, _SOFTMAX) is not None
+    if last_name(call.func) in ("softmax", "softmax_"):
+        return True
+    return "Softmax" in file.text and find_module(file, call.func, _SOFTMAX) is not None
 
 
 def read_attention(file: Outline, softmax: ast.Call) -> Attention:
@@ -461,12 +463,13 @@ def find_module(file: Outline, func: ast.expr, kinds: tuple[str, ...]) -> ast.Ca
     if not (isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == "self"):
         return None
     owner = file.enclosing_class(func)
-    for node in find(owner, ast.Assign) if owner else ():
-        for target in node.targets:
-            if isinstance(target, ast.Attribute) and target.attr == func.attr:
-                for call in find(node.value, ast.Call):
-                    if last_name(call.func) in kinds:
-                        return call
+    for kind in kinds:
+        for made in file.calls(kind):
+            statement = file.statement(made)
+            targets = statement.targets if isinstance(statement, ast.Assign) else []
+            is_it = any(isinstance(target, ast.Attribute) and target.attr == func.attr for target in targets)
+            if is_it and file.enclosing_class(statement) is owner:
+                return made
     return None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -169,12 +169,22 @@ class Outline:
     def statements_at(self, place: Location) -> list[ast.stmt]:
         """The statements a place names: the innermost one that holds its first line, and those that begin on its
         further lines. A line inside a multi-line statement names that statement."""
-        lines = range(place.line, max(place.line, place.end_line) + 1)
-        begun = [node for node in self.statements if node.lineno in lines]
-        holding = [
-            node for node in self.statements if node.lineno <= place.line <= _header_end(node) and node not in begun
-        ]
-        return ([holding[-1]] if holding and not any(node.lineno == place.line for node in begun) else []) + begun
+        last_line = max(place.line, place.end_line)
+        start = bisect_left(self._statement_lines, place.line)
+        begun = self.statements[start : bisect_right(self._statement_lines, last_line)]
+        if begun and begun[0].lineno == place.line:
+            return begun
+        # The nearest statement above, or one that encloses it, may run on to this line.
+        above = self.statements[start - 1] if start else None
+        chain = (
+            [] if above is None else [above, *(node for node in self.ancestors(above) if isinstance(node, ast.stmt))]
+        )
+        holding = next((node for node in chain if place.line <= _header_end(node)), None)
+        return ([] if holding is None else [holding]) + begun
+
+    @cached_property
+    def _statement_lines(self) -> list[int]:
+        return [node.lineno for node in self.statements]
 
     @cached_property
     def statements(self) -> list[ast.stmt]:
@@ -185,6 +195,20 @@ class Outline:
     def calls(self, last_name: str) -> list[ast.Call]:
         """Calls of a function or method by the last part of its name, in the order of the text."""
         return self._calls_by_name.get(last_name, [])
+
+    def calls_in(self, function: ast.AST) -> list[ast.Call]:
+        """Calls in one function's (or the module's) own code, inner functions left out, in the order of the text."""
+        return self._calls_by_function.get(function, [])
+
+    @cached_property
+    def _calls_by_function(self) -> dict[ast.AST, list[ast.Call]]:
+        found: dict[ast.AST, list[ast.Call]] = {}
+        for calls in self._calls_by_name.values():
+            for call in calls:
+                found.setdefault(self.function(call), []).append(call)
+        for calls in found.values():
+            calls.sort(key=lambda call: (call.lineno, call.col_offset))
+        return found
 
     @cached_property
     def _calls_by_name(self) -> dict[str, list[ast.Call]]:

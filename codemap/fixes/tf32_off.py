@@ -57,6 +57,8 @@ def _switch(file: Outline, setting: ast.expr) -> Fix:
 
 def _settings(file: Outline) -> list[ast.expr]:
     """The literals that set TF32 for products: the precision's name, or what `matmul.allow_tf32` is given."""
+    if "tf32" not in file.text and "matmul_precision" not in file.text:
+        return []
     found: list[ast.expr] = [
         call.args[0]
         for call in file.calls("set_float32_matmul_precision")

@@ -50,12 +50,7 @@ def _softmaxes(view: Scene) -> list[ast.Call]:
     """Softmax calls of the function at the place: those in its own statements first, then by distance."""
     file, place = view.here.outline, view.case.location.line
     functions = dict.fromkeys(file.function(statement) for statement in view.here.statements)
-    calls = [
-        call
-        for function in functions
-        for call in find(function, ast.Call)
-        if file.function(call) is function and is_softmax(file, call)
-    ]
+    calls = [call for function in functions for call in file.calls_in(function) if is_softmax(file, call)]
     return sorted(calls, key=lambda call: abs(call.lineno - place))
 
 

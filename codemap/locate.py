@@ -22,6 +22,7 @@ from .frames import Frames
 from .knowledge import Knowledge
 from .labels import Kind, Label, parse_label
 from .paths import Matched, match_paths
+from .recorded import RecordedFiles
 from .regions import Regions
 from .statements import Place, location_of, statement_at
 from .workspace import Workspace
@@ -58,8 +59,11 @@ class Locator:
         self._frames = Frames(timeline.trace, timeline.tree)
         self._known = Knowledge(workspace)
         self._stacks = {} if self._frames.has_any else _parsed_stacks(timeline.trace.stacks)
-        self._paths = match_paths(self._recorded_frames(), workspace, self._known.codes)
-        self._regions = Regions(timeline, self._known)
+        frames = self._recorded_frames()
+        self._paths = match_paths(frames, workspace, self._known.codes)
+        paths = frozenset(matched.path for matched in self._paths.values())
+        self._recorded = RecordedFiles(workspace, paths) if paths or not frames else None
+        self._regions = Regions(timeline, self._known, self._recorded) if self._recorded is not None else None
         self._running: dict[int, _Running | None] = {}
         self._alignments: dict[tuple[ast.AST, Extent, tuple[int, ...]], Alignment] = {}
 
@@ -68,12 +72,17 @@ class Locator:
         """What was learnt of the workspace's files on the way."""
         return self._known
 
+    @property
+    def recorded_files(self) -> RecordedFiles | None:
+        """The files that the recording may have run; None where its stacks name files, and none of the workspace."""
+        return self._recorded
+
     def locate(self, row: int) -> Place | None:
         """The place of event `row`; a backward event is placed at its forward operator. None if there is none."""
         forward = int(self._timeline.forward_op[row])
         anchor = row if forward == NONE else forward
         place = self._by_frames(anchor) if self._frames.has_any else self._by_call_stack(anchor)
-        return place or self._regions.locate(anchor)
+        return place or (self._regions.locate(anchor) if self._regions is not None else None)
 
     def workspace_path(self, label: Label) -> Matched | None:
         """The workspace file that a frame's label names, if any."""

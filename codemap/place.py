@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from ..analyzer.analysis import DEFAULTS, Analysis, Detected, Options
 from ..analyzer.assess import summarize, to_finding
-from ..analyzer.findings import Evidence, Finding, How, Location, Related, Report, Severity
+from ..analyzer.findings import Evidence, Finding, Location, Related, Report, Severity
 from ..analyzer.patterns.base import Candidate, Occurrence, Pattern
 from ..analyzer.timeline.edit import Edit
 from ..analyzer.timeline.model import Timeline
@@ -17,6 +17,7 @@ from .fixes.registry import fixers
 from .hotspots import hotspots
 from .locate import Locator
 from .recheck import CALLED_FROM
+from .search import search
 from .statements import Place
 from .suppress import is_suppressed
 from .titles import titled
@@ -25,8 +26,6 @@ from .workspace import Workspace
 _MOST_CALLERS = 8
 _MOST_TRIED = 12
 """Statements that are asked for one finding that concerns the program as a whole."""
-_MOST_SEARCHED = 0.6
-"""Confidence in the one statement of a workspace that a fixer's search finds."""
 
 
 def place(analysis: Analysis, workspace: Workspace | None, options: Options = DEFAULTS) -> Report:
@@ -41,7 +40,7 @@ def place(analysis: Analysis, workspace: Workspace | None, options: Options = DE
     if workspace is None:
         return Report(summary, _sorted(pricer.price(d.pattern, d.candidate) for d in analysis.detected))
     locator = Locator(timeline, workspace)
-    confirmer = _Confirmer(workspace, device_facts(timeline))
+    confirmer = _Confirmer(workspace, device_facts(timeline), locator)
     sites: dict[tuple[str, object], _Site] = {}
     for number, detected in enumerate(analysis.detected):
         whole = pricer.price(detected.pattern, detected.candidate)
@@ -106,9 +105,10 @@ class _Pricer:
 class _Confirmer:
     """Asks the fixers about places."""
 
-    def __init__(self, workspace: Workspace, device: DeviceFacts) -> None:
+    def __init__(self, workspace: Workspace, device: DeviceFacts, locator: Locator) -> None:
         self._workspace = workspace
         self._device = device
+        self._files = locator.recorded_files
 
     def confirm(self, fixer: Fixer | None, finding: Finding, where: Place) -> Confirmation | None:
         """What the source at a place says of a finding."""
@@ -119,15 +119,9 @@ class _Confirmer:
 
     def search(self, fixer: Fixer | None, finding: Finding) -> Confirmation | None:
         """The likeliest statement of the workspace for a finding that the trace gives no line of."""
-        if fixer is None or fixer.search is None:
+        if fixer is None or self._files is None:
             return None
-        found = fixer.search(finding, self._workspace, self._device)
-        if not found:
-            return None
-        first, *others = found
-        location = replace(first.location, how=How.OPERATOR, confidence=round(_MOST_SEARCHED / len(found), 3))
-        could_be = tuple(Related("could also be here", other.location) for other in others)
-        return replace(first, location=location, related=(*first.related, *could_be))
+        return search(fixer, finding, self._files, self._device)
 
 
 def _sites(detected: Detected, whole: Finding, locator: Locator, confirmer: _Confirmer) -> list[_Site]:

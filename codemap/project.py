@@ -33,6 +33,7 @@ class ProjectWorkspace:
         self._root = root.resolve()
         self._overlay = dict(overlay)
         self._limits = limits
+        self._texts: dict[str, tuple[str | None, str]] = {}
         self._files: dict[str, SourceFile | None] = {}
         self._paths: tuple[str, ...] | None = None
 
@@ -55,11 +56,20 @@ class ProjectWorkspace:
     def file(self, path: str) -> SourceFile | None:
         """The parsed file; None when it does not exist, lies outside the root, or is too large to read."""
         if path not in self._files:
-            text, error = self._text(path)
+            text, error = self._read_once(path)
             self._files[path] = None if text is None else parse_source(path, text, error)
         return self._files[path]
 
-    def _text(self, path: str) -> tuple[str | None, str]:
+    def text(self, path: str) -> str | None:
+        """The file's text, not parsed; None where `file` is."""
+        return self._read_once(path)[0]
+
+    def _read_once(self, path: str) -> tuple[str | None, str]:
+        if path not in self._texts:
+            self._texts[path] = self._read(path)
+        return self._texts[path]
+
+    def _read(self, path: str) -> tuple[str | None, str]:
         """The file's text (None if it must not or cannot be read) and what is wrong with its encoding."""
         if path in self._overlay:
             return self._overlay[path], ""

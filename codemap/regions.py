@@ -18,6 +18,7 @@ from .automaton import Automaton
 from .grammar import compile_code
 from .knowledge import Knowledge
 from .labels import Kind, parse_label
+from .recorded import RecordedFiles
 from .source import Function
 from .statements import Place, location_of
 from .tags import Tag, find_tags
@@ -34,10 +35,13 @@ _SURE = 0.7
 class Regions:
     """Locates by tag, then by module."""
 
-    def __init__(self, timeline: Timeline, known: Knowledge) -> None:
+    def __init__(self, timeline: Timeline, known: Knowledge, files: RecordedFiles) -> None:
+        self._files = files
         self._timeline = timeline
         self._trace = timeline.trace
         self._known = known
+        self._forwards: dict[str, tuple[str, Function] | None] = {}
+        """By class name."""
         self._tags: tuple[Tag, ...] | None = None
         self._tag_of_name: dict[int, Tag | None] = {}
         self._alignments: dict[int, tuple[IntArray, Alignment] | None] = {}
@@ -59,7 +63,7 @@ class Regions:
         name = int(self._trace.name[row])
         if name not in self._tag_of_name:
             if self._tags is None:
-                self._tags = find_tags(self._known)
+                self._tags = find_tags(self._known, self._files)
             text = self._trace.names[name]
             fitting = [tag for tag in self._tags if tag.pattern.fullmatch(text)]
             literal = [tag for tag in fitting if tag.is_literal]
@@ -79,12 +83,16 @@ class Regions:
         label = parse_label(self._trace.name_of(row))
         if label.kind is not Kind.MODULE:
             return None
-        found = []
-        for path in self._known.workspace.paths():
-            facts = self._known.index(path).classes.get(label.name)
-            if facts is not None and (method := facts.methods.get("forward")) is not None:
-                found.append((path, method))
-        return found[0] if len(found) == 1 else None
+        if label.name not in self._forwards:
+            found = []
+            for path in self._files.paths():
+                if f"class {label.name}" not in (self._files.text(path) or ""):
+                    continue
+                facts = self._known.index(path).classes.get(label.name)
+                if facts is not None and (method := facts.methods.get("forward")) is not None:
+                    found.append((path, method))
+            self._forwards[label.name] = found[0] if len(found) == 1 else None
+        return self._forwards[label.name]
 
     def _in_module(self, row: int, outer: int, path: str, method: Function) -> Place:
         node = method.node

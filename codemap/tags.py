@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from .index import ClassFacts, FileIndex, dotted_name
 from .knowledge import Knowledge
+from .recorded import RecordedFiles
 from .source import Function
 
 _MARKERS = frozenset({"record_function", "RecordFunction", "nvtx.range", "nvtx.annotate", "cuda.nvtx.range"})
-_MOST_FILES = 2_000
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 FunctionDef = ast.FunctionDef | ast.AsyncFunctionDef
@@ -49,9 +49,12 @@ _Bound = Mapping[str, tuple[str, bool]]
 """Names with a known text: a regular expression, and whether that is the text itself."""
 
 
-def find_tags(known: Knowledge) -> tuple[Tag, ...]:
+def find_tags(known: Knowledge, files: RecordedFiles) -> tuple[Tag, ...]:
     """All named ranges of the workspace; literal names first."""
-    indices = [known.index(path) for path in known.workspace.paths()[:_MOST_FILES]]
+    texts = {path: files.text(path) or "" for path in known.workspace.paths()}
+    marking = [path for path, text in texts.items() if any(marker in text for marker in _MARKERS)]
+    # Those that open ranges themselves, and those that may call a helper of theirs.
+    indices = [known.index(path) for path in dict.fromkeys([*marking, *files.paths()])] if marking else []
     constants = {name: text for index in indices for name, text in _constants(index).items()}
     helpers: dict[str, _Helper] = {}
     # Helpers that call helpers: two rounds find a wrapper of a wrapper.

@@ -23,3 +23,7 @@ class Workspace(Protocol):
     def file(self, path: str) -> SourceFile | None:
         """The parsed file; None when it does not exist, lies outside the root, or is too large to read."""
         ...
+
+    def text(self, path: str) -> str | None:
+        """The file's text, not parsed; None where `file` is."""
+        ...

@@ -39,9 +39,10 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
     device = device_rows(timeline)
     kernels = device[timeline.trace.cat[device] == Category.KERNEL]
     kernels = kernels[(timeline.launches.op[kernels] != NONE) & ~from_graph(timeline, kernels)]
-    idle_us = _launch_gaps_us(timeline)
-    if count_per_step(timeline, kernels) < _MIN_KERNELS or idle_us < _MIN_IDLE_SHARE * timeline.step_us:
+    short_us = _host_bound_us(timeline, _LONGEST_LAUNCH_GAP_NS)
+    if count_per_step(timeline, kernels) < _MIN_KERNELS or short_us < _MIN_IDLE_SHARE * timeline.step_us:
         return
+    idle_us = _host_bound_us(timeline, np.inf)
     by_anchor = _occurrences(timeline, kernels)
     evidence = (
         Evidence(
@@ -52,7 +53,7 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
             events_of(timeline, in_typical_step(timeline, kernels)),
         ),
         Evidence("kernel", "median kernel", round(float(np.median(timeline.trace.dur_ns[kernels])) / 1e3, 1), "µs"),
-        Evidence("gaps", "device idle in short gaps before launches, per step", round(idle_us / 1000, 3), "ms"),
+        Evidence("gaps", "device idle in short gaps before launches, per step", round(short_us / 1000, 3), "ms"),
         Evidence("idle", "device idle in the step", round(timeline.breakdown.step_idle_pct, 1), "%"),
     )
     for group in group_by_site(timeline, np.array(sorted(by_anchor), dtype=np.int64)):
@@ -67,33 +68,36 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
         )
 
 
-def _launch_gaps_us(timeline: Timeline) -> float:
-    """Idle time per steady step in short gaps that ended when the host launched: the median over the steps."""
+def _host_bound_us(timeline: Timeline, longest_ns: float) -> float:
+    """Idle time per steady step, in µs, in gaps of at most that length for which the late host is to blame."""
     idle = timeline.idle
     length = idle.end_ns - idle.start_ns
-    is_launch = (idle.cause == IdleCause.HOST_BOUND) & (length <= _LONGEST_LAUNCH_GAP_NS) & (idle.step != NONE)
+    is_launch = (idle.cause == IdleCause.HOST_BOUND) & (length <= longest_ns) & (idle.step != NONE)
     sums = np.bincount(idle.step[is_launch], weights=length[is_launch], minlength=len(timeline.steps))
     return float(np.median(sums[timeline.steps.steady])) / 1000.0
 
 
 def _occurrences(timeline: Timeline, kernels: IntArray) -> dict[int, Occurrence]:
-    """One occurrence per model call: its host part is the call itself where the trace has it, with the Python between
-    the operators, else its forward operators; and the operators of its backward."""
-    calls = model_calls(timeline)
-    backward = dict(by_model_call(timeline, _operators(timeline, Phase.BACKWARD)))
-    forward = dict(by_model_call(timeline, _operators(timeline, Phase.FORWARD))) if not len(calls) else {}
+    """One occurrence per model call: its host part is the call with the Python between its operators, and the
+    operators of its backward. Without recorded calls: one per step, with the operators of forward and backward."""
+    calls = set(model_calls(timeline).tolist())
+    phases = (Phase.BACKWARD,) if calls else (Phase.FORWARD, Phase.BACKWARD)
+    operators = _operators(timeline, phases)
+    backward = dict(by_model_call(timeline, operators)) if calls else {}
     found: dict[int, Occurrence] = {}
     for anchor, rows in by_model_call(timeline, kernels):
-        own = np.array([anchor]) if anchor in calls else forward.get(anchor, no_rows())
-        host = np.unique(np.concatenate([own, backward.get(anchor, no_rows())]))
+        if anchor in calls:
+            host = np.unique(np.concatenate([[anchor], backward.get(anchor, no_rows())]))
+        else:
+            host = operators[timeline.steps.of[operators] == timeline.steps.of[rows[0]]]
         found[anchor] = Occurrence(anchor, Edit(scales=(Scale(host, _GRAPH_HOST_FACTOR),)), rows)
     return found
 
 
-def _operators(timeline: Timeline, phase: Phase) -> IntArray:
-    """Outermost operators of one phase of the steady steps."""
+def _operators(timeline: Timeline, phases: tuple[Phase, ...]) -> IntArray:
+    """Outermost operators of these phases of the steady steps."""
     rows = timeline.trace.rows(Category.CPU_OP)
-    return outermost(timeline, steady(timeline, rows[timeline.phase[rows] == phase]))
+    return outermost(timeline, steady(timeline, rows[np.isin(timeline.phase[rows], phases)]))
 
 
 PATTERN = Pattern(

@@ -72,7 +72,13 @@ class Pipeline:
         from ..codemap.project import open_workspace
 
         workspace = open_workspace(Path(job.root), job.overlay)
-        return Rechecked(job.id, tuple(_confirm(suspect, workspace) for suspect in job.suspects))
+        started_s = time.perf_counter()
+        answers: list[Confirmation | None] = []
+        for suspect in job.suspects:
+            if answers and time.perf_counter() - started_s > job.within_s:
+                break
+            answers.append(_confirm(suspect, workspace))
+        return Rechecked(job.id, tuple(answers))
 
 
 def _confirm(suspect: Suspect, workspace: Workspace) -> Confirmation | None:

@@ -41,6 +41,8 @@ class Recheck(msgspec.Struct, tag=True, frozen=True):
     root: str
     overlay: dict[str, str]
     suspects: tuple[Suspect, ...]
+    within_s: float
+    """After so long the rest is left out of the answer."""
 
 
 class Progress(msgspec.Struct, tag=True, frozen=True):
@@ -67,7 +69,7 @@ class Analyzed(msgspec.Struct, tag=True, frozen=True):
 
 
 class Rechecked(msgspec.Struct, tag=True, frozen=True):
-    """Answer to `Recheck`, one item a finding: None where the source does not hold the fault."""
+    """Answer to `Recheck`, one item a suspect, from the first: None where the source does not hold the fault."""
 
     id: int
     confirmations: tuple[Confirmation | None, ...]

@@ -28,6 +28,7 @@ class WorkerProcess:
         self._process: asyncio.subprocess.Process | None = None
         self._stderr: asyncio.Task[None] | None = None
         self._turn = asyncio.Lock()
+        self._is_closed = False
         self._ids = itertools.count(1)
 
     @property
@@ -38,7 +39,8 @@ class WorkerProcess:
     async def start(self) -> None:
         """Start the process unless it runs, so that the first job need not wait for its imports."""
         async with self._turn:
-            await self._running()
+            if not self._is_closed:
+                await self._running()
 
     async def call(
         self, job: Callable[[int], Request], on_progress: Callable[[Progress], None] | None = None
@@ -46,6 +48,8 @@ class WorkerProcess:
         """Do one job, given as a function from its id, and answer `Failed` if the process dies over it again."""
         async with self._turn:
             for attempt in range(ATTEMPTS):
+                if self._is_closed:
+                    break
                 process = await self._running()
                 try:
                     return await self._converse(process, job(next(self._ids)), on_progress)
@@ -62,17 +66,23 @@ class WorkerProcess:
 
     def kill(self) -> None:
         """End the process at once. The next job starts another."""
+        self._end_process()
+        self._process = None
+
+    def _end_process(self) -> None:
         if self._process is not None and self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 self._process.kill()
-        self._process = None
 
     async def close(self) -> None:
-        """End the process and wait for it."""
-        process = self._process
-        self.kill()
-        if process is not None:
-            await process.wait()
+        """End the process for good and wait for it."""
+        self._is_closed = True
+        self._end_process()
+        async with self._turn:  # one that was being started just now has been by the time we get here
+            process = self._process
+            self.kill()
+            if process is not None:
+                await process.wait()
 
     async def _running(self) -> asyncio.subprocess.Process:
         if self._process is None or self._process.returncode is not None:

@@ -19,6 +19,10 @@ from .merge import Seen
 from .messages import Failed, Recheck, Rechecked, Suspect
 from .places import speaks_of
 
+WHOLE_S = 3600.0
+SHARE_S = 0.04
+"""How long the source worker may be busy with findings that nobody waits for."""
+
 log = logging.getLogger(__name__)
 
 
@@ -78,6 +82,7 @@ class Repairs:
         return compatible(fixes, texts)[0]
 
     async def _recheck(self, folder: Folder, path: str) -> None:
+        """First what was edited; then the others, a few at a time, since a fix elsewhere may have cured them too."""
         key = (folder.uri, path)
         while True:
             self._again.discard(key)
@@ -86,42 +91,44 @@ class Repairs:
                 for seen in folder.state.seen
                 if speaks_of(seen.finding, path) and not folder.state.is_silenced(seen)
             ]
-            # What was edited first, and shown at once; a fix elsewhere in the file may have cured the others.
             edited = [seen for seen in concerned if seen.is_edited]
+            await self._settle(folder, edited, WHOLE_S)
             rest = [seen for seen in concerned if seen.is_confirmed and not seen.is_edited]
-            for batch in (edited, rest):
-                if batch:
-                    await self._settle(folder, batch)
+            while rest and key not in self._again:
+                rest = rest[await self._settle(folder, rest, SHARE_S) :]
             if key not in self._again:
                 return
 
-    async def _settle(self, folder: Folder, batch: Sequence[Seen]) -> None:
+    async def _settle(self, folder: Folder, batch: Sequence[Seen], within_s: float) -> int:
+        """Ask about findings and act on the answers; how many there were in time."""
         texts = {path: folder.state.text(path) or "" for path in folder.state.paths()}
         try:
-            confirmations = await self._ask(folder, batch)
+            confirmations = await self._ask(folder, batch, within_s)
         except Stale as error:
             log.warning("findings could not be checked again: %s", error)
-            return
-        for seen, confirmation in zip(batch, confirmations, strict=True):
+            return len(batch)
+        is_changed = False
+        for seen, confirmation in zip(batch, confirmations, strict=False):
             if confirmation is not None:
                 path = confirmation.location.path
-                meanwhile = differences(texts.get(path, ""), folder.state.text(path) or "") if path in texts else ()
-                folder.state.confirm(seen.id, confirmation, meanwhile)
+                meanwhile = differences(texts[path], folder.state.text(path) or "") if path in texts else ()
+                is_changed |= folder.state.confirm(seen.id, confirmation, meanwhile)
             elif seen.is_confirmed or _is_deleted(seen.finding):
-                repaired = folder.state.repair(seen.id)
-                if repaired is not None:
-                    log.info(
-                        "%s in %s of %s: fixed, not yet measured (about %s ms per step expected)",
-                        repaired.slug, repaired.qualname, repaired.path, format_ms(repaired.saving_us_per_step),
-                    )  # fmt: skip
-        self._changed(folder)
+                is_changed |= _repair(folder, seen)
+        if is_changed:
+            self._changed(folder)
+        return len(confirmations)
 
-    async def _ask(self, folder: Folder, batch: Sequence[Seen]) -> tuple[Confirmation | None, ...]:
+    async def _ask(
+        self, folder: Folder, batch: Sequence[Seen], within_s: float = WHOLE_S
+    ) -> tuple[Confirmation | None, ...]:
         if not batch:
             return ()
         overlay = self._engine.overlay(folder)
         asked = tuple(Suspect(seen.finding, folder.state.device(seen.trace), seen.anchor) for seen in batch)
-        answer = await self._engine.sources.call(lambda job_id: Recheck(job_id, str(folder.real_root), overlay, asked))
+        answer = await self._engine.sources.call(
+            lambda job_id: Recheck(job_id, str(folder.real_root), overlay, asked, within_s)
+        )
         if isinstance(answer, Failed):
             raise Stale(answer.message)
         assert isinstance(answer, Rechecked)
@@ -130,6 +137,17 @@ class Repairs:
     def _text(self, folder: Folder, path: str) -> str | None:
         document = self._engine.document(folder, path)
         return _read(folder.root / path) if document is None else document.source
+
+
+def _repair(folder: Folder, seen: Seen) -> bool:
+    repaired = folder.state.repair(seen.id)
+    if repaired is None:
+        return False
+    log.info(
+        "%s in %s of %s: fixed, not yet measured (about %s ms per step expected)",
+        repaired.slug, repaired.qualname, repaired.path, format_ms(repaired.saving_us_per_step),
+    )  # fmt: skip
+    return True
 
 
 def _read(file: Path) -> str | None:

@@ -186,8 +186,12 @@ class FolderState:
         self._marks = {key: mark for key, mark in self._marks.items() if mark.hotspot.path != path}
         self._repaired = [one for one in self._repaired if one.path != path]
 
-    def confirm(self, seen_id: int, confirmation: Confirmation, edits: Iterable[Replacement] = ()) -> None:
-        """The fault is still in the source, at the confirmation's place moved by `edits` (those made meanwhile)."""
+    def confirm(self, seen_id: int, confirmation: Confirmation, edits: Iterable[Replacement] = ()) -> bool:
+        """The fault is still in the source, at the confirmation's place moved by `edits` (those made meanwhile).
+
+        Answers whether that changes anything to be seen.
+        """
+        before = next((seen.finding for seen in self.seen if seen.id == seen_id), None)
 
         def change(seen: Seen) -> Seen:
             if seen.id != seen_id:
@@ -203,6 +207,8 @@ class FolderState:
             return seen
 
         self._merge.update(change)
+        after = next((seen.finding for seen in self.seen if seen.id == seen_id), None)
+        return after != before
 
     def repair(self, seen_id: int) -> Repaired | None:
         """The fault is gone from the source: the finding goes, and its place remembers it."""

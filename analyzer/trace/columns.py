@@ -83,6 +83,10 @@ FIELDS: dict[Category, dict[str, tuple[Read, ...]]] = {
     Category.OTHER: _EXTERNAL_ID | _CORRELATION | _SEQUENCE | _PYTHON | _PLACE | _SIZE | _SYNC,
 }
 """Integer columns that a category can fill, each with the fields to take it from: the first that was recorded."""
+FIELDS_OF_MIXED: dict[str, dict[str, tuple[Read, ...]]] = {
+    "mtia_ccp_events": _EXTERNAL_ID | _CORRELATION | _PLACE | _SIZE | _SYNC,
+}
+"""The same for a `cat` whose events are told apart only later, by name."""
 WITH_INPUTS = (Category.CPU_OP, Category.USER_ANNOTATION, Category.OTHER)
 WITH_COLLECTIVE = (Category.CPU_OP, Category.USER_ANNOTATION, Category.KERNEL, Category.OTHER)
 
@@ -161,7 +165,7 @@ class RowBuilder:
     def _add_args(self, columns: Columns, rows: Rows, args: Sequence[Args], cat: str) -> None:
         """Fill the columns that come from `args`, which belong to `rows`, all filed under `cat`."""
         category = category_of(cat)
-        for name, fields in FIELDS[category].items():
+        for name, fields in (FIELDS_OF_MIXED.get(cat) or FIELDS[category]).items():
             _put(columns, name, rows, _first_recorded(args, fields))
         if category in WITH_INPUTS:
             if (texts := inputs_texts(args)) is not None:

@@ -50,6 +50,7 @@ class Document:
         self._text = b""
         self._offset = 0  # of _text in the document
         self._count = 0  # events met so far, lost ones too
+        self._lost = 0
         self._head = b""
         self._tail: bytes | None = None  # what follows the `]` of the events; None until it is found
 
@@ -69,18 +70,26 @@ class Document:
         """Yield the events. Raises `TraceError` if the document has no list of events."""
         self._find_events()
         while self._tail is None:
-            self._fill(len(self._text) + BATCH_BYTES)
+            # Twice as much each time that no event ended, so that a huge one is not looked at over and over.
+            self._fill(len(self._text) + max(len(self._text), BATCH_BYTES))
             batch = self._next_batch()
             if batch.events:
                 yield batch
-            if self._count >= self._limits.max_events and self._tail is None:
-                message = f"more than {self._limits.max_events:,} events; the rest was not read"
+            if self._tail is None and (message := self._exceeded()):
                 self._problems.add("limit", message, offset=self._offset)
                 return
             if self._tail is None and self._exhausted and not batch.events:
                 self._problems.add("truncated", "the document ends inside its list of events", offset=self._offset)
                 return
         self._read_tail()
+
+    def _exceeded(self) -> str:
+        """What limit on events is exceeded, in words; "" if none."""
+        if self._count >= self._limits.max_events:
+            return f"more than {self._limits.max_events:,} events; the rest was not read"
+        if self._lost >= self._limits.max_lost_events:
+            return f"more than {self._limits.max_lost_events:,} damaged events; the rest was not read"
+        return ""
 
     def _fill(self, size: int) -> None:
         """Read until `_text` has `size` bytes or there are no more."""
@@ -147,6 +156,7 @@ class Document:
     def _take_apart(self) -> Batch:
         """What can be had of `_text` event by event; an unfinished last one stays there."""
         found = salvage(self._text, is_last=self._exhausted, max_depth=self._limits.max_depth)
+        self._lost += len(found.lost)
         if found.lost:
             message = "an event is damaged beyond repair or nested too deep"
             self._problems.add("event", message, offset=self._offset + found.lost[0], count=len(found.lost))

@@ -13,6 +13,9 @@ from .repair import repairs
 Scalar = int | float | str | None
 """A number that some writers quote, leave null or print as a float."""
 
+MENDABLE_BYTES = 1 << 20
+"""Larger damaged events are not worth the time."""
+
 NOTHING = msgspec.Raw()
 
 
@@ -121,7 +124,7 @@ def decode_event(text: bytes, *, mend: bool = True) -> Event | None:
     """
     if event := _plain_event(text) or _odd_event(text):
         return event
-    if mend:
+    if mend and len(text) <= MENDABLE_BYTES:
         for mended in repairs(text):
             if event := _plain_event(mended) or _odd_event(mended):
                 return event

@@ -8,17 +8,23 @@ from typing import Any
 
 import msgspec
 
+from .limits import Limits
 from .model import NONE, DeviceProperties, Distributed, TraceInfo
+from .nesting import deeper_than
 from .problems import ProblemLog
 from .repair import repairs
 
 _DEVICE_KEYS = ("deviceProperties", "computeProperties")
 
 
-def read_info(skeleton: bytes, path: Path, raw_bytes: int, problems: ProblemLog) -> TraceInfo:
+def read_info(skeleton: bytes, path: Path, raw_bytes: int, limits: Limits, problems: ProblemLog) -> TraceInfo:
     """What the document says besides its events; what it says in an unusable form counts as not said."""
-    fields = _decode(skeleton)
-    if fields is None:
+    too_deep = deeper_than(skeleton, limits.max_depth)
+    fields = None if too_deep else _decode(skeleton)
+    if too_deep:
+        problems.add("limit", f"the document's own fields nest deeper than {limits.max_depth}; they were not read")
+        fields = {}
+    elif fields is None:
         problems.add("metadata", "what the document says besides its events is damaged")
         fields = {}
     return TraceInfo(

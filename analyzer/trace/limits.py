@@ -23,7 +23,10 @@ class Limits:
     """Uncompressed by compressed size. Kineto's traces compress 20 to 60 times."""
     max_events: int = 20_000_000
     """Entries of `traceEvents`; each complete event takes about 110 bytes of memory."""
+    max_lost_events: int = 50_000
+    """Events too damaged to read, after which reading stops: it takes long, and nobody trusts the rest."""
     max_event_bytes: int = 16 << 20
     """Size of one event, and of everything in the document that is no event."""
     max_depth: int = 64
-    """Nesting of objects and lists inside one event."""
+    """Nesting of what is decoded into values: operator inputs and the document's own fields. Fields that nobody asks
+    for may nest until the parser's own bound, about 1,000; an event beyond that counts as damaged."""

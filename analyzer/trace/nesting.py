@@ -15,6 +15,8 @@ _STEP[list(b"]}")] = -1
 
 def deeper_than(text: bytes, depth: int) -> bool:
     """Whether objects and lists in `text` nest deeper than `depth`."""
+    if text.count(b"[") + text.count(b"{") <= depth:
+        return False
     # Brackets inside strings make the first answer a guess, nearly always a sufficient one.
     return _depth(text) > depth and _depth(_STRING.sub(b"", text)) > depth
 

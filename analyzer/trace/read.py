@@ -13,9 +13,10 @@ from .document import Batch, Document
 from .events import Event
 from .flows import FlowBuilder, MemoryBuilder
 from .info import read_info
-from .interning import InternedInputs, ThreadTable, stack_text
+from .interning import NO_INPUTS, InternedInputs, ThreadTable, stack_text
 from .limits import Limits, TraceCancelled, TraceError
 from .model import DEVICE_CATEGORIES, NONE, Category, IntArray, Thread, Trace
+from .nesting import deeper_than
 from .problems import ProblemLog
 from .scalars import to_text
 from .stream import read_blocks
@@ -54,6 +55,7 @@ class _Reader:
         self, path: Path, limits: Limits, on_progress: Callable[[float], None], is_cancelled: Callable[[], bool]
     ) -> None:
         self._path = path
+        self._limits = limits
         self._is_cancelled = is_cancelled
         self._problems = ProblemLog()
         self._document = Document(read_blocks(path, limits, self._problems, on_progress), limits, self._problems)
@@ -107,19 +109,29 @@ class _Reader:
         cats = self._rows.cats.values_by_number()
         columns["cat"] = categorize(columns["cat"], cats, columns["name"], names, columns["thread"], threads)
         _place_on_devices(columns, threads)
-        info = read_info(self._document.skeleton, self._path, self._document.bytes_read, self._problems)
+        input_table = self._input_table()
+        info = read_info(self._document.skeleton, self._path, self._document.bytes_read, self._limits, self._problems)
         return Trace(
             **columns,
             names=names,
             threads=threads,
             stacks=tuple(stack_text(text) for text in self._rows.stacks.values_by_number()),
-            input_table=InternedInputs(self._rows.inputs.values_by_number()),
+            input_table=input_table,
             memory=self._memory.finish(),
             flows=flows,
             collectives=to_collectives(self._rows.collectives, columns["file_index"]),
             info=info,
             problems=self._problems.all(),
         )
+
+    def _input_table(self) -> InternedInputs:
+        texts = self._rows.inputs.values_by_number()
+        if deeper_than(b"".join(texts), self._limits.max_depth):
+            too_deep = [deeper_than(text, self._limits.max_depth) for text in texts]
+            message = f"an operator's inputs nest deeper than {self._limits.max_depth}; they were left out"
+            self._problems.add("limit", message, count=sum(too_deep))
+            texts = tuple(NO_INPUTS if deep else text for text, deep in zip(texts, too_deep, strict=True))
+        return InternedInputs(texts)
 
     def _without_zero_times(self, columns: Columns) -> Columns:
         """Leave out events stamped 0 in a trace whose other times are far from it: those were never started."""

@@ -44,11 +44,14 @@ def salvage(text: bytes, *, is_last: bool, max_depth: int) -> Salvage:
     index = 0
     while index < len(pieces) and not found.is_end:
         start, end = pieces[index]
-        event, used, mended = _first_event(text, pieces[index : index + JOINS], max_depth)
+        may_end_later = index == len(pieces) - 1 and not is_last
+        event, used, mended = _first_event(text, pieces[index : index + JOINS], max_depth, mend=not may_end_later)
         if event is None and (ending := _ending(text, start, end, is_last)) is not None:
             found.is_end, found.length = True, ending
             body = text[start:ending].rstrip().removesuffix(b",").strip()
-            event = decode_event(body)
+            event = decode_event(body, mend=False)
+            mended = event is None
+            event = event or decode_event(body)
             if not body:
                 break
         elif event is None and index == len(pieces) - 1:
@@ -71,16 +74,18 @@ def salvage(text: bytes, *, is_last: bool, max_depth: int) -> Salvage:
 def _split(text: bytes) -> list[tuple[int, int]]:
     """Start and end of the pieces of `text` between commas that may part two events."""
     pieces = []
-    start = 0
+    start = len(text) - len(text.lstrip())
     for match in _BETWEEN.finditer(text):
         pieces.append((start, match.start()))
         start = match.end()
-    if text[start:].strip():
-        pieces.append((start, len(text)))
+    if rest := text[start:].rstrip().removesuffix(b","):
+        pieces.append((start, start + len(rest)))
     return pieces
 
 
-def _first_event(text: bytes, pieces: list[tuple[int, int]], max_depth: int) -> tuple[Event | None, int, bool]:
+def _first_event(
+    text: bytes, pieces: list[tuple[int, int]], max_depth: int, *, mend: bool
+) -> tuple[Event | None, int, bool]:
     """The event that begins with the first piece, how many pieces it takes, and whether it had to be mended."""
     start, end = pieces[0]
     piece = text[start:end]
@@ -92,7 +97,7 @@ def _first_event(text: bytes, pieces: list[tuple[int, int]], max_depth: int) -> 
         for used in range(2, len(pieces) + 1):
             if event := decode_event(text[start : pieces[used - 1][1]], mend=False):
                 return event, used, False
-    return decode_event(piece), 1, True
+    return decode_event(piece, mend=mend), 1, True
 
 
 def _ending(text: bytes, start: int, end: int, is_last: bool) -> int | None:

@@ -26,7 +26,8 @@ from ..trace.model import NONE, Category, IntArray
 from .base import Candidate, FixKind, Occurrence, Pattern
 
 _LONGEST_LAUNCH_GAP_NS = 500_000
-_MIN_KERNELS = 30
+_MIN_KERNELS = 50
+"""Kernels per step below which there is no model to speak of whose launches a graph could gather."""
 _MIN_IDLE_SHARE = 0.1
 _GRAPH_HOST_FACTOR = 0.15
 """Host time that is left: guards, copies of the inputs, one graph launch."""

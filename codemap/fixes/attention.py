@@ -80,7 +80,7 @@ def is_softmax(file: Outline, call: ast.Call) -> bool:
     """Whether a call is a softmax, by its name."""
     if last_name(call.func) in ("softmax", "softmax_"):
         return True
-    return "Softmax" in file.text and find_module(file, call.func, _SOFTMAX) is not None
+    return bool(file.calls("Softmax")) and find_module(file, call.func, _SOFTMAX) is not None
 
 
 def read_attention(file: Outline, softmax: ast.Call) -> Attention:

@@ -65,12 +65,12 @@ class Patch:
             self.insert(end, self.outline.newline + text)
 
     def edits(self) -> tuple[TextEdit, ...]:
-        """The replacements in the order of the text."""
+        """The replacements in the order of the text, neighbours joined."""
         merged: list[tuple[int, int, str]] = []
-        for start, end, text in sorted(self._parts, key=lambda part: part[:2]):
-            if merged and start == end == merged[-1][0] == merged[-1][1]:
-                merged[-1] = (start, end, merged[-1][2] + text)
-            elif (start, end, text) not in merged:
+        for start, end, text in dict.fromkeys(sorted(self._parts, key=lambda part: part[:2])):
+            if merged and merged[-1][1] == start:
+                merged[-1] = (merged[-1][0], end, merged[-1][2] + text)
+            else:
                 merged.append((start, end, text))
         return tuple(self._edit(*part) for part in merged)
 
@@ -105,6 +105,8 @@ def _common(first: str, second: str) -> int:
         if one != other:
             break
         length += 1
-    while length and first[length - 1].isalnum():
+    while (
+        length and first[length - 1].isalnum() and (first[length : length + 1] + second[length : length + 1]).isalnum()
+    ):
         length -= 1
     return length

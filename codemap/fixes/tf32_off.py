@@ -80,7 +80,7 @@ def _allows(file: Outline) -> bool:
         call.args and not isinstance(call.args[0], ast.Constant) for call in file.calls("set_float32_matmul_precision")
     ):
         return True
-    return any(
+    return "fp32_precision" in file.text and any(
         isinstance(node, ast.Assign)
         and any(last_name(target) == "fp32_precision" for target in node.targets)
         and getattr(node.value, "value", "") == "tf32"

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from torchtraceap.codemap.fixes.loaders import is_loader
+from torchtraceap.codemap.fixes.outline import outline
+from torchtraceap.codemap.fixes.resolve import Resolver, Value
+from torchtraceap.codemap.fixes.settings import argument, constants
+from torchtraceap.codemap.project import open_workspace
+
+from . import pairs
+
+
+def looked_up(files: dict[str, str], path: str, fragment: str, callers: tuple[str, ...] = ()) -> list[str]:
+    """`path:line` of the loaders that the loop on the line with `fragment` may iterate."""
+    workspace = open_workspace(Path("none"), files)
+    file = outline(workspace.file(path))
+    assert file is not None
+    line = pairs.line_of(files[path], fragment)
+    loop = next(node for node in file.statements if node.lineno == line)
+    assert isinstance(loop, ast.For)
+    stack = [pairs.location(path, files[path], pairs.line_of(files[path], one)) for one in callers]
+    found = Resolver(workspace, stack).find(Value(file, loop.iter), is_loader)
+    return [f"{value.outline.path}:{value.node.lineno}" for value in found]
+
+
+_DATA = """from torch.utils.data import DataLoader
+
+def build_loaders(cfg):
+    train = DataLoader(cfg.train, batch_size=8)
+    val = DataLoader(cfg.val)
+    return train, val
+"""
+
+
+def test_a_helper_of_another_file_gives_the_item_that_is_unpacked():
+    files = {
+        "pkg/__init__.py": "",
+        "pkg/data.py": _DATA,
+        "pkg/engine.py": "def epoch(loader):\n    for x in loader:\n        x\n",
+        "train.py": "from pkg.data import build_loaders\nfrom pkg import engine\n\n"
+        "train, val = build_loaders(c)\nengine.epoch(train)\n",
+    }
+    assert looked_up(files, "pkg/engine.py", "for x in loader") == ["pkg/data.py:4"]
+
+
+def test_the_caller_on_the_stack_decides_between_two():
+    files = {
+        "data.py": _DATA,
+        "main.py": (
+            "from data import build_loaders\n\ndef run(loader):\n    for x in loader:\n        x\n\n"
+            "a, b = build_loaders(1)\nrun(a)\nrun(b)  # second\n"
+        ),
+    }
+    assert looked_up(files, "main.py", "for x") == ["data.py:4", "data.py:5"]
+    assert looked_up(files, "main.py", "for x", ("run(b)",)) == ["data.py:5"]
+
+
+def test_attributes_properties_and_base_classes():
+    text = (
+        "from torch.utils.data import DataLoader\n\n"
+        "class Base:\n    def __init__(self, d):\n        self.loaders = {'train': DataLoader(d), 'val': None}\n\n"
+        "    @property\n    def train_loader(self):\n        return self.loaders['train']\n\n"
+        "class Trainer(Base):\n    def fit(self):\n        for x in self.train_loader:\n            x\n\n"
+        "for y in Trainer(1).train_loader:\n    y\n"
+    )
+    assert looked_up({"m.py": text}, "m.py", "for x in") == ["m.py:5"]
+    assert looked_up({"m.py": text}, "m.py", "for y in") == ["m.py:5"]
+
+
+def test_names_that_define_each_other_end():
+    text = "def f(x):\n    x = x.g().h()\n    x = f(x)\n    for y in x:\n        y\n"
+    assert looked_up({"m.py": text}, "m.py", "for y in") == []
+
+
+def test_an_argument_is_found_in_unpacked_dicts_and_its_number_in_the_settings():
+    text = (
+        "from dataclasses import dataclass\n\n@dataclass\nclass Config:\n    workers: int = 0\n\n"
+        "def main(cfg: Config):\n    options = {'num_workers': cfg.workers}\n    load(1, **options)\n"
+    )
+    workspace = open_workspace(Path("none"), {"m.py": text})
+    file = outline(workspace.file("m.py"))
+    assert file is not None
+    resolver = Resolver(workspace)
+    held = argument(resolver, Value(file, file.calls("load")[0]), "num_workers")
+    assert held.value is not None and file.segment(held.value.node) == "cfg.workers"
+    assert [one.node.lineno for one in constants(resolver, held.value)] == [5]
+    assert argument(resolver, Value(file, file.calls("load")[0]), "other").value is None

@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 
 from .outline import Outline, last_name
-from .resolve import Resolver, Value
+from .resolve import Definition, Resolver, Value
 from .scene import Frame, Scene
 
 _LAYERS = ("torch.nn.functional.", "torch.optim", "torch.utils", "torch.profiler", "torch.device")
@@ -43,7 +43,7 @@ def model_call(scene: Scene) -> ModelCall | None:
     """
     for frame in reversed(scene.frames):
         for call in frame.calls():
-            if not _may_be_model(call.func) or _is_layer_of_model(frame.outline, call):
+            if not _may_be_model(call.func) or _is_layer_of_model(scene.resolver, frame.outline, call):
                 continue
             if built := constructions(scene.resolver, Value(frame.outline, call.func)):
                 return ModelCall(frame, call, tuple(built))
@@ -111,19 +111,13 @@ def last_part(dotted: str) -> str:
     return dotted.rpartition(".")[2]
 
 
-def _is_layer_of_model(file: Outline, call: ast.Call) -> bool:
-    """`self.conv(x)` in a module's own method: a part of a model, not one."""
+def _is_layer_of_model(resolver: Resolver, file: Outline, call: ast.Call) -> bool:
+    """A call in a module's own method runs a part of a model, not one; a LightningModule's steps run the model."""
     owner = file.enclosing_class(call)
-    if owner is None or not _starts_with_self(call.func):
+    if owner is None:
         return False
-    bases = {file.dotted(base) for base in owner.bases}
-    return any(last_part(base) in ("Module", "Sequential") for base in bases) and "LightningModule" not in str(bases)
-
-
-def _starts_with_self(node: ast.expr) -> bool:
-    while isinstance(node, ast.Attribute | ast.Subscript):
-        node = node.value
-    return isinstance(node, ast.Name) and node.id == "self"
+    bases = resolver.base_names(Definition(file, owner))
+    return any(last_part(base) in ("Module", "Sequential") for base in bases)
 
 
 def chain_end(file: Outline, construction: ast.expr) -> ast.expr:

@@ -19,7 +19,7 @@ import numpy as np
 from ..trace.model import NONE, Int32Array, IntArray, Trace
 from .handover import find_handovers
 from .host_axis import HostAxis, lay_out
-from .model import CallTree, Launches, NodeKind, ReplayGraph, Steps
+from .model import EARLIER, CallTree, Launches, NodeKind, ReplayGraph, Steps
 from .nodes import Nodes, concatenate, device_nodes, host_nodes
 from .streams import DeviceWork, collect
 from .waits import HostWait, host_waits, stream_waits, unrecorded_waits
@@ -144,7 +144,7 @@ def _recorded(steps: Steps, replayed: IntArray, work: DeviceWork) -> tuple[IntAr
     completed = end.copy()
     within = np.isin(work.step, replayed)
     np.maximum.at(completed, work.step[within] - (replayed[0] if len(replayed) else 0), work.end_ns[within])
-    before = work.end_ns[(work.step == NONE) & (work.call == NONE)]
+    before = work.end_ns[work.step == EARLIER]
     ready = np.concatenate([[before.max(initial=0)], np.maximum.accumulate(completed)[:-1]])[: len(replayed)]
     return end - start, completed - np.maximum(start, ready), completed - end
 

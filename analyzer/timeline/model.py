@@ -260,6 +260,10 @@ class OpCosts:
     bytes: FloatArray
 
 
+EARLIER = -2
+"""Stands for a step before the first replayed one."""
+
+
 class NodeKind(IntEnum):
     """What a node of the replay graph is."""
 
@@ -317,7 +321,7 @@ class ReplayGraph:
     peer: IntArray
     """Main position that an ENTRY starts from, helper position that a JOIN waits for; NONE for the others."""
     step: Int32Array
-    """Step of each node; NONE for work launched before the first replayed step or between steps."""
+    """Step of each node; EARLIER for device work launched before the first of them, NONE for work between steps."""
     node_of_row: Int32Array
     """Shape (n,): the node of a device row; NONE if it is not replayed."""
     steps: IntArray

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..trace.model import NONE, BoolArray, FloatArray, Int32Array, IntArray
+from ..trace.model import BoolArray, FloatArray, Int32Array, IntArray
 from .edit import Edit
-from .model import NodeKind, ReplayGraph
+from .model import EARLIER, NodeKind, ReplayGraph
 
 NS_PER_US = 1000.0
 _SHORT_RUN = 12
@@ -196,7 +196,7 @@ def _step_times(graph: ReplayGraph, ended: FloatArray, marks: FloatArray) -> tup
     inside = is_device & (graph.step >= graph.steps[0]) & (graph.step <= graph.steps[-1])
     completed = end.copy()
     np.maximum.at(completed, graph.step[inside] - graph.steps[0], ended[inside])
-    before = ended[is_device & (graph.step == NONE) & (graph.position == NONE)].max(initial=0.0)
+    before = ended[is_device & (graph.step == EARLIER)].max(initial=0.0)
     ready = np.append(before, np.maximum.accumulate(completed)[:-1])
     return end - start, completed - np.maximum(start, ready)
 
@@ -212,9 +212,10 @@ def _stretches(graph: ReplayGraph, rows: IntArray) -> _Stretches:
 
 
 def _device_nodes(graph: ReplayGraph, rows: IntArray) -> Int32Array:
-    """The nodes of the device rows among `rows`."""
+    """The nodes of the device rows among `rows`; what was launched before the first replayed step stays as it was."""
     nodes = graph.node_of_row[rows]
-    return nodes[nodes >= 0]
+    nodes = nodes[nodes >= 0]
+    return nodes[graph.step[nodes] != EARLIER]
 
 
 def _covered(cuts: IntArray, stretches: _Stretches) -> BoolArray:

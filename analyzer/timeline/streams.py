@@ -9,7 +9,7 @@ import numpy as np
 
 from ..trace.model import DEVICE_CATEGORIES, NONE, Int32Array, IntArray, Trace
 from .host_axis import HostAxis
-from .model import Launches, Steps
+from .model import EARLIER, Launches, Steps
 
 _GRAPH_LAUNCH = re.compile(r"GraphLaunch")
 
@@ -27,8 +27,7 @@ class DeviceWork:
     """Shape (streams + 1,): events of stream s are first[s] ... first[s + 1] - 1."""
     start_ns: IntArray
     end_ns: IntArray
-    drained_ns: IntArray
-    """When the event and all before it on its stream are done."""
+    """Ascends along a stream: where events overlap (rounding, bad durations), one ends as the next begins."""
     call: IntArray
     """Row of the launching call, if that is replayed; else NONE."""
     called_ns: IntArray
@@ -54,7 +53,7 @@ class DeviceWork:
         """For each pair of moments the last event of a stream launched before one and done by the other, or NONE."""
         low, high = self.first[stream], self.first[stream + 1]
         called = np.searchsorted(self.called_ns[low:high], called_before_ns, side="left")
-        done = np.searchsorted(self.drained_ns[low:high], done_by_ns, side="right")
+        done = np.searchsorted(self.end_ns[low:high], done_by_ns, side="right")
         last = np.minimum(called, done) - 1
         return np.where(last >= 0, low + last, NONE)
 
@@ -73,17 +72,21 @@ def collect(trace: Trace, launches: Launches, steps: Steps, axis: HostAxis, end_
     order = np.lexsort((trace.ts_ns[rows], stream))
     rows, call, call_ts, stream = rows[order], call[order], call_ts[order], stream[order]
     first = np.searchsorted(stream, np.arange(streams.shape[1] + 1))
+    starts, ends = trace.ts_ns[rows], np.array(trace.end_ns[rows])
+    followed = np.flatnonzero(np.diff(stream) == 0)
+    ends[followed] = np.minimum(ends[followed], starts[followed + 1])
+    step = np.where(call_ts >= axis.origin_ns, steps.of[rows], NONE)
+    is_earlier = (_running_maximum((call >= 0).astype(np.int64), stream) == 0) & (step == NONE)
     return DeviceWork(
         row=rows,
         stream=stream.astype(np.int32),
         stream_id=streams[1],
         first=first,
-        start_ns=trace.ts_ns[rows],
-        end_ns=trace.end_ns[rows],
-        drained_ns=_running_maximum(trace.end_ns[rows], stream),
+        start_ns=starts,
+        end_ns=ends,
         call=call,
         called_ns=_running_maximum(np.where(call >= 0, call_ts, axis.origin_ns - 1), stream),
-        step=np.where(call_ts >= axis.origin_ns, steps.of[rows], NONE).astype(np.int32),
+        step=np.where(is_earlier, EARLIER, step).astype(np.int32),
     )
 
 

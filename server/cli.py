@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+import traceback
 
 import click
 
@@ -42,4 +43,10 @@ def main() -> None:
         sys.exit(FAILED)
     except (click.Abort, KeyboardInterrupt):
         sys.exit(INTERRUPTED)
+    except OSError as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(FAILED)
+    except Exception:  # noqa: BLE001  a fault of ours must not exit with 1, which means findings
+        traceback.print_exc()
+        sys.exit(FAILED)
     sys.exit(code if isinstance(code, int) else 0)

@@ -6,7 +6,7 @@ from importlib.metadata import version
 import pytest
 
 from torchtraceap.analyzer.patterns.registry import all_patterns
-from torchtraceap.server.cli import COMMANDS, cli
+from torchtraceap.server.cli import COMMANDS, cli, main
 
 from .cli import LEAVES, TRACE, start, torchtraceap
 
@@ -60,9 +60,28 @@ def test_a_reader_that_leaves_early_is_no_crash():
     process.stderr.close()
 
 
-def test_errors_exit_with_2_and_findings_with_1_also_from_a_shell():
-    for arguments, code in ((["analyze", "nowhere"], 2), (["analyze", TRACE, "--source", LEAVES], 1), (["--help"], 0)):
+def test_errors_exit_with_2_and_findings_with_1_also_from_a_shell(tmp_path):
+    here = ["analyze", TRACE, "--source", LEAVES]
+    cases = (
+        (["analyze", "nowhere"], 2),
+        (here, 1),
+        ([*here, "--output", tmp_path / "no" / "where"], 2),
+        (["--help"], 0),
+    )
+    for arguments, code in cases:
         process = start(*arguments)
         _, errors = process.communicate(timeout=60)
         assert process.returncode == code
         assert (errors == b"") == (code < 2)
+        assert b"Traceback" not in errors
+
+
+def test_a_fault_of_ours_does_not_pass_for_findings(monkeypatch, capsys):
+    def broken(**_):
+        raise ZeroDivisionError("ours")
+
+    monkeypatch.setattr(cli, "main", broken)
+    with pytest.raises(SystemExit) as exit_info:
+        main()
+    assert exit_info.value.code == 2
+    assert "ZeroDivisionError: ours" in capsys.readouterr().err

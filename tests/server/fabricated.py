@@ -1,8 +1,8 @@
 """A server whose worker reads reports from "traces" that hold them, and whose faults are words in the source.
 
 Run as a script it is the server; `python fabricated.py analysis|source` is its worker. A trace is a JSON object
-`{"report": Report}`; with `"sleep_s"` the analysis takes that long, with `"die": true` the process kills itself. A finding
-is confirmed while its slug stands on its line, and its fix replaces the slug by `fixed`.
+`{"report": Report}`; with `"sleep_s"` the analysis takes that long, with `"die": true` the process kills itself. A
+finding is confirmed while its slug stands on its line, and its fix replaces the slug by `fixed`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Fabricated:
         on_progress(0.1, "reading")
         time.sleep(document.get("sleep_s", 0))
         on_progress(0.9, "placing")
-        print("a library prints to standard output")
+        print("a library prints to standard output")  # noqa: T201
         report = msgspec.convert(document["report"], Report)
         workspace = open_workspace(Path(job.root), job.overlay)
         Path(job.report_path).parent.mkdir(parents=True, exist_ok=True)

@@ -61,7 +61,8 @@ def test_malformed_messages_are_answered_and_survived(raw: Raw, project: Path) -
     raw.send(id=7, method="textDocument/hover", params={"textDocument": 3})
     assert "error" in raw.answer_to(7), "a client left without an answer waits for ever"
     raw.send(method="textDocument/didChange", params={"textDocument": {"uri": 1}})
-    raw.send(method="textDocument/didChange", params={"textDocument": {"uri": "file:///not/open.py", "version": 1}, "contentChanges": [{"text": ""}]})  # fmt: skip
+    unknown = {"textDocument": {"uri": "file:///not/open.py", "version": 1}, "contentChanges": [{"text": ""}]}
+    raw.send(method="textDocument/didChange", params=unknown)
     raw.send(id=8, method="workspace/executeCommand", params={"command": "no.such.command"})
     error = raw.answer_to(8)["error"]
     assert error.get("data") is None and "Traceback" not in str(error)
@@ -82,7 +83,9 @@ def test_documents_that_are_no_files(raw: Raw, project: Path) -> None:
         item = {"uri": uri, "languageId": "python", "version": 1, "text": "x = 1\n"}
         identifier = {"uri": uri, "version": 2}
         raw.send(method="textDocument/didOpen", params={"textDocument": item})
-        raw.send(method="textDocument/didChange", params={"textDocument": identifier, "contentChanges": [{"text": "y"}]})
+        raw.send(
+            method="textDocument/didChange", params={"textDocument": identifier, "contentChanges": [{"text": "y"}]}
+        )
         raw.send(method="textDocument/didSave", params={"textDocument": {"uri": uri}})
         at = {"textDocument": {"uri": uri}, "position": {"line": 0, "character": 0}}
         raw.send(id=20 + number, method="textDocument/hover", params=at)

@@ -1,0 +1,1 @@
+"""The language server's budgets, measured on the server as an editor starts it."""

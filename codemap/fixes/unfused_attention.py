@@ -92,7 +92,8 @@ def _fix(resolver: Resolver, found: Attention, device: DeviceFacts) -> Fix:
     if is_older(device.torch_version, (2, 1)):
         raise Refusal("the scale argument of scaled_dot_product_attention needs PyTorch 2.1")
     is_exact = is_proved and not any(mask.kind is MaskKind.FILLED_FINITE for mask in found.masks)
-    passed = [q, k, v, *(f"{name}={text}" for name, text in arguments.items() if text)]
+    bare = (_bare(file, text, node) for text, node in ((q, found.q), (k, found.k), (v, found.v)))
+    passed = [*bare, *(f"{name}={text}" for name, text in arguments.items() if text)]
     name = name_for(patch, "torch.nn.functional.scaled_dot_product_attention")
     start, end = _with_brackets(file, found.product)
     text = shape(_call_text(file, start, name, passed))
@@ -112,6 +113,8 @@ def _operands(found: Attention):
         order = axis_order(found.logits_equation, found.product_equation)
         if order is None:
             raise Refusal("an einsum equation that is no plain attention")
+        if len(order.q) > 4:
+            raise Refusal("no fused kernel takes tensors of more than four dimensions: fold them into the batch first")
         result = lambda text: rearranged(text, order.out)  # noqa: E731
         return rearranged(q, order.q), rearranged(k, order.k), rearranged(v, order.v), result
     if found.product_equation is not None:
@@ -328,6 +331,12 @@ def _atom(file: Outline, node: ast.expr) -> str:
     """A node's text, in brackets unless an attribute or operator can follow it."""
     text = file.segment(node)
     return text if isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript | ast.Constant) else f"({text})"
+
+
+def _bare(file: Outline, text: str, node: ast.expr) -> str:
+    """An operand's text as an argument: without the brackets that only an attribute behind it would need."""
+    inner = file.segment(node)
+    return inner if text == f"({inner})" else text
 
 
 def _factor(file: Outline, node: ast.expr) -> str:

@@ -107,7 +107,7 @@ def unrecorded_waits(work: DeviceWork, gap_ns: IntArray) -> list[tuple[int, int]
     latest_end = work.start_ns[waiting] - np.minimum(_PROMPT_NS, gap_ns[waiting])
     for stream in range(work.streams):
         low, high = work.first[stream], work.first[stream + 1]
-        source = low + np.searchsorted(work.drained_ns[low:high], work.start_ns[waiting], side="right") - 1
+        source = low + np.searchsorted(work.end_ns[low:high], work.start_ns[waiting], side="right") - 1
         source = np.maximum(source, low)
         end = work.end_ns[source]
         better = (end > latest_end) & (end <= work.start_ns[waiting]) & (work.stream[waiting] != stream)

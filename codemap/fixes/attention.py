@@ -7,80 +7,26 @@ From the softmax outward to the product with `v` (through dropout and casts), an
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
-from enum import Enum, auto
 
-from .einsum import Equation, parse_equation
-from .outline import Outline, find, last_name, walk_scope
+from .attention_parts import (
+    SOFTMAX,
+    Attention,
+    Mask,
+    MaskKind,
+    Refusal,
+    Scale,
+    find_module,
+    given,
+    integer,
+    is_dropout,
+    swaps_last,
+)
+from .bindings import walk_scope
+from .einsum import parse_equation
+from .outline import Outline, find, last_name
 
-_SOFTMAX = ("Softmax",)
 _PRODUCTS = ("matmul", "bmm")
 _CASTS = ("to", "type_as", "type", "float", "half", "bfloat16", "contiguous", "clone")
-
-
-class Refusal(Exception):
-    """The code is attention, but not one that the fused call can stand for; the message says why."""
-
-
-class MaskKind(Enum):
-    """How a mask takes part."""
-
-    ADDED = auto()
-    FILLED = auto()
-    """Positions where it holds get minus infinity."""
-    FILLED_FINITE = auto()
-    """Positions where it holds get a large negative number: differs where a whole row is masked."""
-    KEPT = auto()
-    """Positions where it does not hold get minus infinity."""
-
-
-@dataclass(frozen=True, slots=True)
-class Mask:
-    """One mask. `optional` is the name tested by `if <name> is not None:` around it, else ""."""
-
-    kind: MaskKind
-    node: ast.expr
-    optional: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """A factor of the logits, or a divisor."""
-
-    node: ast.expr
-    is_divisor: bool
-
-
-@dataclass(slots=True)
-class Attention:
-    """Hand-written attention, taken apart. Filled while it is read."""
-
-    outline: Outline
-    softmax: ast.Call
-    statements: list[ast.stmt] = field(default_factory=list)
-    """All statements that take part, in the order of the text; the last one holds `product`."""
-    names: set[str] = field(default_factory=set)
-    """Names of the intermediate results."""
-    scales: list[Scale] = field(default_factory=list)
-    masks: list[Mask] = field(default_factory=list)
-    dropout: ast.Call | None = None
-    q: ast.expr | None = None
-    k: ast.expr | None = None
-    """As it stands in the first product: transposed already, unless an equation says otherwise."""
-    v: ast.expr | None = None
-    logits_equation: Equation | None = None
-    product: ast.expr | None = None
-    """The second product: what the fused call replaces."""
-    product_equation: Equation | None = None
-    is_transposed: bool = False
-    """The second product is `v @ weights.T`."""
-
-
-def is_softmax(file: Outline, call: ast.Call) -> bool:
-    """Whether a call is a softmax, by its name."""
-    if last_name(call.func) in ("softmax", "softmax_"):
-        return True
-    return bool(file.calls("Softmax")) and find_module(file, call.func, _SOFTMAX) is not None
 
 
 def read_attention(file: Outline, softmax: ast.Call) -> Attention:
@@ -99,17 +45,17 @@ def _softmax_input(file: Outline, softmax: ast.Call) -> ast.expr:
     """What the softmax is taken of, once its dimension is known to be the last."""
     args, func = list(softmax.args), softmax.func
     is_method = isinstance(func, ast.Attribute) and file.dotted(func.value) not in ("torch", "torch.nn.functional")
-    held = find_module(file, func, _SOFTMAX)
+    held = find_module(file, func, SOFTMAX)
     if held is not None:  # self.softmax = nn.Softmax(dim=-1)
-        dimension = _given(held, "dim", 0)
+        dimension = given(held, "dim", 0)
         value = args[0] if args else None
     elif is_method and isinstance(func, ast.Attribute):
-        dimension, value = _given(softmax, "dim", 0), func.value
+        dimension, value = given(softmax, "dim", 0), func.value
     else:
-        dimension, value = _given(softmax, "dim", 1), args[0] if args else None
+        dimension, value = given(softmax, "dim", 1), args[0] if args else None
     if value is None:
         raise LookupError("softmax of nothing")
-    if dimension is None or _integer(dimension) not in (-1, 3):
+    if dimension is None or integer(dimension) not in (-1, 3):
         raise LookupError("softmax not known to run over the last dimension")
     return value
 
@@ -137,7 +83,7 @@ def _outward(found: Attention, start: ast.expr) -> None:
                 return _finish(found, parent, parent.args[1])
             if last_name(parent.func) == "einsum":
                 return _finish_einsum(found, parent, current)
-            if found.dropout is None and parent.args[0] is current and _is_dropout(file, parent):
+            if found.dropout is None and parent.args[0] is current and is_dropout(file, parent):
                 found.dropout = parent
                 current = parent
                 continue
@@ -438,55 +384,3 @@ def _optional_mask(found: Attention, guard: ast.If, test: ast.expr, inner: ast.s
         case _:
             raise Refusal("a step of the attention stands under a condition")
     _inward_from(found, guard, name)
-
-
-# Small questions
-
-
-def swaps_last(call: ast.expr) -> bool:
-    """Whether a call swaps the last two dimensions: `.transpose(-2, -1)`, `.mT`, `.permute(0, 1, 3, 2)`."""
-    if isinstance(call, ast.Attribute):
-        return call.attr == "mT"
-    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
-        return False
-    args = call.args
-    if len(args) == 1 and isinstance(args[0], ast.Tuple | ast.List):
-        args = args[0].elts
-    numbers = [_integer(arg) for arg in args]
-    if call.func.attr in ("transpose", "swapaxes", "swapdims"):
-        return sorted(number for number in numbers if number is not None) in ([-2, -1], [2, 3], [1, 2])
-    return call.func.attr == "permute" and numbers in ([0, 1, 3, 2], [0, 2, 1])
-
-
-def find_module(file: Outline, func: ast.expr, kinds: tuple[str, ...]) -> ast.Call | None:
-    """The constructor `nn.<kind>(...)` that `self.<name>` holds, looked up in the class."""
-    if not (isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == "self"):
-        return None
-    owner = file.enclosing_class(func)
-    for kind in kinds:
-        for made in file.calls(kind):
-            statement = file.statement(made)
-            targets = statement.targets if isinstance(statement, ast.Assign) else []
-            is_it = any(isinstance(target, ast.Attribute) and target.attr == func.attr for target in targets)
-            if is_it and file.enclosing_class(statement) is owner:
-                return made
-    return None
-
-
-def _is_dropout(file: Outline, call: ast.Call) -> bool:
-    name = last_name(call.func)
-    return "drop" in name.lower() or find_module(file, call.func, ("Dropout",)) is not None
-
-
-def _given(call: ast.Call, name: str, position: int) -> ast.expr | None:
-    for keyword in call.keywords:
-        if keyword.arg == name:
-            return keyword.value
-    return call.args[position] if position < len(call.args) else None
-
-
-def _integer(node: ast.expr) -> int | None:
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        inner = _integer(node.operand)
-        return None if inner is None else -inner
-    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, int) else None

@@ -6,8 +6,9 @@ import ast
 
 from ...analyzer.findings import Fix, Safety
 from .base import Case, Confirmation, Fixer
+from .bindings import walk_scope
 from .edits import Patch
-from .outline import LOOPS, Outline, find, last_name, walk_scope
+from .outline import LOOPS, Outline, find, last_name
 from .resolve import Resolver, Value
 from .scene import Scene, scene, searcher
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from ...analyzer.findings import Fix, Related, Safety
 from .base import Case, Confirmation, Fixer
+from .bindings import walk_scope
 from .edits import Patch
 from .memory_format import convert_input, convert_model, is_converted
 from .models import assigned_target, chain_end, model_call
-from .outline import Outline, find, last_name, walk_scope
+from .outline import Outline, find, last_name
 from .scene import Scene, scene, searcher
 
 _SLUG = "permute-contiguous-churn"

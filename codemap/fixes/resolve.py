@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 from ...analyzer.findings import Location
 from ..workspace import Workspace
-from .outline import COMPREHENSIONS, FUNCTIONS, LOOPS, Binding, Outline, Scope, last_name, outline, walk_scope
+from .bindings import FUNCTIONS, Binding, walk_scope
+from .outline import COMPREHENSIONS, LOOPS, Outline, Scope, last_name, outline
 
 _MAX_VISITED = 400
 _MAX_DEPTH = 20

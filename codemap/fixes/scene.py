@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from ...analyzer.findings import Finding, Location, Safety
 from ..workspace import Workspace
 from .base import Case, Confirmation, DeviceFacts
-from .outline import FUNCTIONS, Outline, header, outline
+from .bindings import FUNCTIONS
+from .outline import Outline, header, outline
 from .resolve import Resolver, Value
 
 Confirm = Callable[[Case], Confirmation | None]

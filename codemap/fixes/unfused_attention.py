@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 
 from ...analyzer.findings import Fix, Related, Safety
-from .attention import Attention, Mask, MaskKind, Refusal, find_module, is_softmax, read_attention, swaps_last
+from .attention import read_attention
+from .attention_parts import Attention, Mask, MaskKind, Refusal, find_module, is_softmax, swaps_last
 from .base import Case, Confirmation, DeviceFacts, Fixer
 from .calls import edit_call, parse
 from .edits import Patch

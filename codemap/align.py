@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -48,6 +48,11 @@ _PLUMBING = frozenset(
     }
 )
 """Methods that the interpreter or a library calls with nothing to see in the source."""
+_BEAM = 12.0
+"""Paths that cost so much more than the cheapest are given up."""
+_MOST_POSITIONS = 1_200
+_NAMED = 0.4
+"""A match that costs less is by name."""
 _MAX_PASSES = 8
 """Relaxations of the distances: one, and one for each level of nested loops."""
 
@@ -107,10 +112,8 @@ class Alignment:
 class _Options:
     """What one kind of event can mean."""
 
-    targets: npt.NDArray[np.int64]
-    """Positions that it may come from."""
-    arrive: _Costs
-    """Shape (targets, positions): cost of going from each position to the target and matching the event there."""
+    match: _Costs
+    """Shape (positions,): cost of coming from each; infinite where it cannot."""
     unexplained: np.float32
     """Cost of leaving it unexplained."""
 
@@ -122,10 +125,7 @@ class _Problem:
         actions = automaton.actions
         distinct = dict.fromkeys(labels)
         costs = {label: _match_costs(actions, label) for label in distinct}
-        possible = np.zeros(len(actions), dtype=bool)
-        possible[[0, *automaton.resumes]] = True
-        for cost in costs.values():
-            possible |= cost < NEVER
+        possible = _positions(automaton, costs.values())
         self.nodes = np.flatnonzero(possible)
         self.actions = [actions[node] for node in self.nodes]
         into = _distances(automaton, self.nodes)
@@ -137,14 +137,40 @@ class _Problem:
         self.end = _end_costs(into, automaton, extent)
         if not extent.from_entry:
             self.between[0] = _running_start(self.actions, extent.start_line)
+        self.between_back: _Costs = np.ascontiguousarray(self.between.T)
         self.statements = np.array([id(_statement(action)) for action in self.actions])
-        options = {label: self._options(label, costs[label][self.nodes]) for label in distinct}
+        options = {label: _Options(costs[label][self.nodes], np.float32(_unexplained(label))) for label in distinct}
         self.steps = [options[label] for label in labels]
 
-    def _options(self, label: Label, costs: _Costs) -> _Options:
-        targets = np.flatnonzero(costs < NEVER)
-        arrive = np.ascontiguousarray(self.between[:, targets].T) + costs[targets][:, None]
-        return _Options(targets, arrive, np.float32(_unexplained(label)))
+    def arrive(self, last: _Costs) -> _Costs:
+        """Cheapest cost of standing just before each position, from the costs of standing after each."""
+        live = _live(last)
+        return (self.between[live] + last[live][:, None]).min(axis=0)
+
+    def onward(self, ahead: _Costs) -> _Costs:
+        """The same backwards: from after each position, to the costs of what comes before each."""
+        live = _live(ahead)
+        return (self.between_back[live] + ahead[live][:, None]).min(axis=0)
+
+
+def _live(costs: _Costs) -> npt.NDArray[np.int64]:
+    """Positions that the cheapest path may still come through; all others cost far more already."""
+    return np.flatnonzero(costs <= costs.min() + _BEAM)
+
+
+def _positions(automaton: Automaton, costs: Iterable[_Costs]) -> npt.NDArray[np.bool_]:
+    """Nodes that some event may come from, with the entry and the places of resumption.
+
+    In a huge body only those that an event names, not those that merely could be called anything.
+    """
+    cheapest = np.full(len(automaton.actions), NEVER, np.float32)
+    for cost in costs:
+        np.minimum(cheapest, cost, out=cheapest)
+    possible = cheapest < NEVER
+    if possible.sum() > _MOST_POSITIONS:
+        possible = cheapest < _NAMED
+    possible[[0, *automaton.resumes]] = True
+    return possible
 
 
 def _match_costs(actions: Sequence[Action | None], label: Label) -> _Costs:
@@ -222,11 +248,7 @@ def _forward(problem: _Problem) -> list[_Costs]:
     rows = [problem.start]
     for options in problem.steps:
         last = rows[-1]
-        row = last + options.unexplained
-        if len(options.targets):
-            arrived = (options.arrive + last).min(axis=1)
-            row[options.targets] = np.minimum(row[options.targets], arrived)
-        rows.append(row)
+        rows.append(np.minimum(last + options.unexplained, problem.arrive(last) + options.match))
     return rows
 
 
@@ -235,11 +257,7 @@ def _backward(problem: _Problem) -> list[_Costs]:
     rows = [problem.end]
     for options in reversed(problem.steps):
         following = rows[-1]
-        row = following + options.unexplained
-        if len(options.targets):
-            onward = (options.arrive + following[options.targets][:, None]).min(axis=0)
-            row = np.minimum(row, onward)
-        rows.append(row)
+        rows.append(np.minimum(following + options.unexplained, problem.onward(options.match + following)))
     return rows[::-1]
 
 
@@ -248,9 +266,9 @@ def _decide(problem: _Problem, forward: list[_Costs], backward: list[_Costs], st
     options = problem.steps[step]
     last, following = forward[step], backward[step + 1]
     stay = last + options.unexplained + following
-    through = (options.arrive + last).min(axis=1) + following[options.targets]
+    through = problem.arrive(last) + options.match + following
     costs = np.concatenate([through, [stay.min()]])
-    places = np.concatenate([options.targets, [stay.argmin()]])
+    places = np.concatenate([np.arange(len(through)), [stay.argmin()]])
     best = int(costs.argmin())
     if not costs[best] < NEVER:
         return Match(None, 0.0, None, explained=False)

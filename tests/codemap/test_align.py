@@ -8,8 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from torchtraceap.codemap.align import Alignment, Extent
+from torchtraceap.codemap.grammar import compile_code
+from torchtraceap.codemap.index import build_index
+from torchtraceap.codemap.labels import parse_label
 from torchtraceap.codemap.locate import Locator
 from torchtraceap.codemap.project import open_workspace
+from torchtraceap.codemap.source import parse_source
 
 torch = pytest.importorskip("torch")
 
@@ -97,3 +102,17 @@ def test_backward_work_is_placed_on_the_forward_line(tmp_path: Path) -> None:
         "h = self.conv2(F.relu(h))": 3,
         "x = self.stem(x)": 1,
     }
+
+
+def test_a_huge_function_is_still_aligned() -> None:
+    count = 300
+    body = "".join(f"    x{i} = torch.relu(x) + y.f{i % 7}(x[{i}:])\n    if x{i}: z = g{i}(x)\n" for i in range(count))
+    file = parse_source("a.py", f"import torch\ndef run(x, y):\n{body}")
+    relu = "<built-in method relu of type object at 0x7f>"
+    events = (relu, "aten::slice", "a.py(9): f{k}", "aten::add", "a.py(5): g{i}")
+    names = [name.format(i=i, k=i % 7) for i in range(count) for name in events]
+    alignment = Alignment(
+        compile_code(file.functions[1].node, build_index(file)), [parse_label(name) for name in names], Extent()
+    )
+    found = [getattr(alignment[step].action, "node", None) for step in range(0, len(names), 50)]
+    assert [node and node.lineno for node in found] == [3 + 2 * (step // 5) for step in range(0, len(names), 50)]

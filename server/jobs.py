@@ -25,8 +25,9 @@ class Pipeline:
 
     def warm_up(self) -> None:
         """Import what the first job will need."""
-        from ..codemap import recheck  # noqa: F401
+        from ..codemap.fixes.registry import fixers
 
+        fixers()
         if self._kind == "analysis":
             from ..analyzer import analysis  # noqa: F401
             from ..codemap import place  # noqa: F401

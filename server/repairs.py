@@ -20,8 +20,9 @@ from .messages import Failed, Recheck, Rechecked, Suspect
 from .places import speaks_of
 
 WHOLE_S = 3600.0
+REST_AFTER_S = 0.3
 SHARE_S = 0.04
-"""How long the source worker may be busy with findings that nobody waits for."""
+"""When the source worker turns to findings that nobody waits for, and for how long at a time."""
 
 log = logging.getLogger(__name__)
 
@@ -93,6 +94,7 @@ class Repairs:
             ]
             edited = [seen for seen in concerned if seen.is_edited]
             await self._settle(folder, edited, WHOLE_S)
+            await asyncio.sleep(REST_AFTER_S)
             rest = [seen for seen in concerned if seen.is_confirmed and not seen.is_edited]
             while rest and key not in self._again:
                 rest = rest[await self._settle(folder, rest, SHARE_S) :]

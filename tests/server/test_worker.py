@@ -72,11 +72,11 @@ async def test_progress_and_cancelling(client: Client, project: Path, model: Pat
     await begin(client, project)
     write_trace(project / "runs" / "slow.json", report(slow()), sleep_s=60)
     token = await until(lambda: next((t for t, r in client.progress_reports.items() if len(r) > 1), None), "progress")
-    begun = client.progress_reports[token][0].value
+    begun = client.progress_reports[token][0]
     assert begun.cancellable and begun.title == "Analysing slow.json"
     client.window_work_done_progress_cancel(lsp.WorkDoneProgressCancelParams(token))
     await until(lambda: says(client, "was cancelled"), "the cancelling", 5)
-    assert isinstance(client.progress_reports[token][-1].value, lsp.WorkDoneProgressEnd)
+    assert isinstance(client.progress_reports[token][-1], lsp.WorkDoneProgressEnd)
     write_trace(project / "runs" / "quick.json", report(slow()))
     await until(lambda: client.diagnostics.get(model.as_uri()), "the next trace")
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from .grammar import COMPREHENSION_FRAME, CodeNode
+from .expressions import COMPREHENSION_FRAME
+from .grammar import CodeNode
 from .index import FileIndex
 
 

@@ -241,7 +241,7 @@ async def test_hints_and_unplaced_findings(client: Client, project: Path, model:
     await begin(client, project)
     await until(lambda: shown(client, model.as_uri()), "the hint")
     assert client.diagnostics[model.as_uri()][0].severity == lsp.DiagnosticSeverity.Hint
-    (unplaced,) = client.diagnostics[trace.as_uri()]
+    (unplaced,) = await until(lambda: client.diagnostics.get(trace.as_uri()), "the finding of the trace itself")
     assert unplaced.code == "trace-lacks-evidence" and unplaced.range.start == lsp.Position(0, 0)
     assert unplaced.severity == lsp.DiagnosticSeverity.Information
     assert unplaced.code_description and unplaced.code_description.href.endswith(

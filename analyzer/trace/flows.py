@@ -15,15 +15,9 @@ from .model import NONE, FlowTable, IntArray, MemoryTable
 from .scalars import to_integers
 from .timestamps import INVALID, join_numbers, to_nanoseconds
 
-LAUNCH = "launch"
-KINDS = {
-    "ac2g": LAUNCH,
-    "async": LAUNCH,
-    "async_gpu": LAUNCH,
-    "async_cpu_to_gpu": LAUNCH,
-    "cpu_to_cuda": LAUNCH,
-    "forward_backward": "fwdbwd",
-}
+REPEATED = frozenset({"ac2g", "async", "async_gpu", "async_cpu_to_gpu"})
+"""Arrows from a launch to its kernel: they say again what `correlation` says, and are a third of some files."""
+KINDS = {"cpu_to_cuda": "launch", "forward_backward": "fwdbwd"}
 """One name for what writers call by several; other categories keep theirs."""
 
 
@@ -37,7 +31,10 @@ class FlowBuilder:
         self._times: list[bytes] = []
 
     def add(self, events: Sequence[Event], *, is_start: bool) -> None:
-        """Append flow starts or flow ends."""
+        """Append flow starts or flow ends, those that repeat others left out."""
+        events = [event for event in events if event.cat not in REPEATED]
+        if not events:
+            return
         part = (
             self._cats.numbers([event.cat for event in events]),
             to_integers([event.id for event in events]),
@@ -48,7 +45,7 @@ class FlowBuilder:
         self._times.append(join_numbers([event.ts for event in events]))
 
     def finish(self) -> FlowTable:
-        """The arrows with both ends, in order of their ends. Several ends may share one start, as in a graph launch."""
+        """The arrows with both ends, in order of their ends. Several ends may share one start."""
         cats = self._cats.values_by_number()
         kinds = tuple(dict.fromkeys(KINDS.get(cat, cat) for cat in cats))
         if not self._parts:

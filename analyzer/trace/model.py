@@ -117,7 +117,10 @@ class MemoryTable:
 
 @dataclass(frozen=True, slots=True)
 class FlowTable:
-    """Flow arrows whose two ends were both seen. `kind` indexes `kinds` ("fwdbwd", "launch", ...)."""
+    """Flow arrows whose two ends were both seen. `kind` indexes `kinds` ("fwdbwd", "launch", ...).
+
+    Launch arrows of traces that record correlations are left out: they say the same.
+    """
 
     kind: Int8Array
     kinds: tuple[str, ...]

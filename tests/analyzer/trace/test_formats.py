@@ -172,7 +172,7 @@ def test_threads_spelled_two_ways_are_one(tmp_path: Path) -> None:
 
 
 def test_one_flow_start_may_have_many_ends(tmp_path: Path) -> None:
-    flow = {"cat": "ac2g", "name": "ac2g", "id": 5, "pid": 1, "tid": 1}
+    flow = {"cat": "cpu_to_cuda", "name": "launch", "id": 5, "pid": 1, "tid": 1}
     events = [event(), {**flow, "ph": "s", "ts": 1}, *({**flow, "ph": "f", "ts": ts} for ts in (2, 3, 4))]
     trace = read_events(tmp_path, events)
     assert trace.flows.start_ts_ns.tolist() == [1000] * 3
@@ -180,10 +180,18 @@ def test_one_flow_start_may_have_many_ends(tmp_path: Path) -> None:
 
 
 def test_reused_flow_id_pairs_with_the_latest_start(tmp_path: Path) -> None:
-    flow = {"cat": "async", "name": "launch", "id": 5, "pid": 1, "tid": 1}
+    flow = {"cat": "fwdbwd", "name": "fwdbwd", "id": 5, "pid": 1, "tid": 1}
     events = [{**flow, "ph": phase, "ts": ts} for phase, ts in (("s", 1), ("f", 2), ("s", 3), ("f", 4))]
     trace = read_events(tmp_path, events)
     assert trace.flows.start_ts_ns.tolist() == [1000, 3000]
+
+
+def test_arrows_that_repeat_correlations_are_left_out(tmp_path: Path) -> None:
+    arrows = [{"cat": cat, "id": 5, "pid": 1, "tid": 1} for cat in ("ac2g", "async", "async_gpu", "async_cpu_to_gpu")]
+    ends = [{**arrow, "ph": phase, "ts": ts} for arrow in arrows for phase, ts in (("s", 1), ("f", 2))]
+    trace = read_events(tmp_path, [event(), *ends])
+    assert trace.flows.kinds == ()
+    assert trace.problems == ()
 
 
 def test_memory_instants_of_both_kinds(tmp_path: Path) -> None:

@@ -34,15 +34,15 @@ def read_attention(file: Outline, softmax: ast.Call) -> Attention:
     must stay."""
     found = Attention(file, softmax)
     _outward(found, softmax)
-    _inward(found, _softmax_input(file, softmax))
+    _inward(found, _softmax_input(file, softmax, last=2 if found.is_three_dimensional else 3))
     if found.q is None:
         raise LookupError("no product under the softmax")
     found.statements.sort(key=lambda statement: (statement.lineno, statement.col_offset))
     return found
 
 
-def _softmax_input(file: Outline, softmax: ast.Call) -> ast.expr:
-    """What the softmax is taken of, once its dimension is known to be the last."""
+def _softmax_input(file: Outline, softmax: ast.Call, last: int) -> ast.expr:
+    """What the softmax is taken of, once its dimension is known to be the last, which is number `last`."""
     args, func = list(softmax.args), softmax.func
     is_method = isinstance(func, ast.Attribute) and file.dotted(func.value) not in ("torch", "torch.nn.functional")
     held = find_module(file, func, SOFTMAX)
@@ -55,7 +55,7 @@ def _softmax_input(file: Outline, softmax: ast.Call) -> ast.expr:
         dimension, value = given(softmax, "dim", 1), args[0] if args else None
     if value is None:
         raise LookupError("softmax of nothing")
-    if dimension is None or integer(dimension) not in (-1, 3):
+    if dimension is None or integer(dimension) not in (-1, last):
         raise LookupError("softmax not known to run over the last dimension")
     return value
 

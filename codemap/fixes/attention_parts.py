@@ -69,6 +69,13 @@ class Attention:
     is_transposed: bool = False
     """The second product is `v @ weights.T`."""
 
+    @property
+    def is_three_dimensional(self) -> bool:
+        """Whether the second product is known to take (batch, rows, columns): `bmm` and some equations say so."""
+        if self.product_equation is not None:
+            return len(self.product_equation.first) == 3
+        return isinstance(self.product, ast.Call) and last_name(self.product.func) == "bmm"
+
 
 def is_softmax(file: Outline, call: ast.Call) -> bool:
     """Whether a call is a softmax, by its name."""

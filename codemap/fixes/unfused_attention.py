@@ -19,6 +19,10 @@ from .versions import is_older
 
 _SLUG = "unfused-attention"
 _WIDE = 110
+_ONE_HEAD, _NO_HEAD = ".unsqueeze(1)", ".squeeze(1)"
+"""No fused kernel takes three dimensions: PyTorch falls back to separate passes. One head makes it four."""
+_MASK_FOR_ONE_HEAD = ".unsqueeze(-3)"
+"""Counted from the end, as a mask may have two dimensions."""
 
 
 def _confirm(case: Case) -> Confirmation | None:
@@ -86,18 +90,22 @@ def _fix(resolver: Resolver, found: Attention, device: DeviceFacts) -> Fix:
     q, k, v, shape = _operands(found)
     scale, is_proved = _scale(resolver, found)
     arguments = {
-        "attn_mask": _mask(file, found.masks),
+        "attn_mask": _mask(file, found.masks, _MASK_FOR_ONE_HEAD if found.is_three_dimensional else ""),
         "dropout_p": _dropout(file, found.dropout),
         "scale": scale,
     }
     if is_older(device.torch_version, (2, 1)):
         raise Refusal("the scale argument of scaled_dot_product_attention needs PyTorch 2.1")
     is_exact = is_proved and not any(mask.kind is MaskKind.FILLED_FINITE for mask in found.masks)
-    bare = (_bare(file, text, node) for text, node in ((q, found.q), (k, found.k), (v, found.v)))
-    passed = [*bare, *(f"{name}={text}" for name, text in arguments.items() if text)]
+    if found.is_three_dimensional:
+        operands = [f"{text}{_ONE_HEAD}" for text in (q, k, v)]
+    else:
+        operands = [_bare(file, text, node) for text, node in ((q, found.q), (k, found.k), (v, found.v))]
+    passed = [*operands, *(f"{name}={text}" for name, text in arguments.items() if text)]
     name = name_for(patch, "torch.nn.functional.scaled_dot_product_attention")
     start, end = _with_brackets(file, found.product)
-    text = shape(_call_text(file, start, name, passed))
+    call = _call_text(file, start, name, passed)
+    text = shape(f"{call}{_NO_HEAD}" if found.is_three_dimensional else call)
     parse(text)  # raises rather than offer a text that is no expression
     patch.replace_span(start, end, text)
     patch.delete([one for one in found.statements if one is not file.statement(found.product)])
@@ -202,8 +210,8 @@ def _is_shape_name(value: Value) -> bool:
     )
 
 
-def _mask(file: Outline, masks: list[Mask]) -> str:
-    """The text of `attn_mask`, or "" if there is none."""
+def _mask(file: Outline, masks: list[Mask], reshape: str = "") -> str:
+    """The text of `attn_mask`, or "" if there is none; `reshape` is called on the mask."""
     added = [mask for mask in masks if mask.kind is MaskKind.ADDED]
     filled = [mask for mask in masks if mask.kind is not MaskKind.ADDED]
     if added and filled:
@@ -211,14 +219,17 @@ def _mask(file: Outline, masks: list[Mask]) -> str:
     if len(filled) > 1 or (len(added) > 1 and any(mask.optional for mask in added)):
         raise Refusal("several masks")
     if added:
-        texts = [file.segment(mask.node) for mask in added]
-        if (optional := added[0].optional) and texts[0] != optional:
-            return f"None if {optional} is None else {texts[0]}"
-        return " + ".join(reversed(texts))
+        text = " + ".join(file.segment(mask.node) for mask in reversed(added))
+        if reshape:
+            text = (_atom(file, added[0].node) if len(added) == 1 else f"({text})") + reshape
+        optional = added[0].optional
+        return f"None if {optional} is None else {text}" if optional not in ("", text) else text
     if not filled:
         return ""
     mask = filled[0]
     text = _atom(file, mask.node) if mask.kind is MaskKind.KEPT else _negated(file, mask.node)
+    if reshape:
+        text = (text if mask.kind is MaskKind.KEPT else f"({text})") + reshape
     return f"None if {mask.optional} is None else {text}" if mask.optional else text
 
 

@@ -21,8 +21,11 @@ class SelfAttn(nn.Module):
         proj_value = self.value_conv(x).view(m_batchsize,-1,width*height) # B X C X N
 
         out = nn.functional.scaled_dot_product_attention(
-            proj_query, proj_key.transpose(-2, -1), proj_value.transpose(-2, -1), scale=1.0
-        ).transpose(-2, -1)
+            proj_query.unsqueeze(1),
+            proj_key.transpose(-2, -1).unsqueeze(1),
+            proj_value.transpose(-2, -1).unsqueeze(1),
+            scale=1.0,
+        ).squeeze(1).transpose(-2, -1)
         out = out.view(m_batchsize,C,width,height)
         return self.gamma*out + x
 

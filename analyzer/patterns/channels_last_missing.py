@@ -81,19 +81,18 @@ def _grouped_share(timeline: Timeline) -> float:
 
 
 def _on_cpu(timeline: Timeline) -> Iterator[Candidate]:
-    trace = timeline.trace
-    convs = nchw_convolutions(timeline)
-    in_nchw = sum(is_channels_last(trace.inputs_of(row)) is False for row in convs.tolist())
-    if 2 * in_nchw <= len(convolutions(timeline)):
-        return
+    in_nchw = _calls_in_nchw(timeline)
     scales = nchw_scales(timeline)
-    rows = np.unique(np.concatenate([scale.rows for scale in scales])) if scales else convs[:0]
-    if not len(rows):
+    if not in_nchw or not scales:
         return
+    rows = np.unique(np.concatenate([scale.rows for scale in scales]))
     occurrences = [
-        Occurrence(anchor, Edit(scales=_within(scales, mine)), mine) for anchor, mine in by_model_call(timeline, rows)
+        Occurrence(anchor, Edit(scales=_within(scales, mine)), mine)
+        for anchor, mine in by_model_call(timeline, rows)
+        if anchor in in_nchw
     ]
     for group in _by_site(timeline, occurrences):
+        convs = np.sort(np.concatenate([in_nchw[occurrence.anchor] for occurrence in group]))
         yield Candidate(
             what="convolutions, pooling and norms run on NCHW tensors",
             remedy="channels_last",
@@ -110,6 +109,17 @@ def _on_cpu(timeline: Timeline) -> Iterator[Candidate]:
             ),
             probability=0.8,
         )
+
+
+def _calls_in_nchw(timeline: Timeline) -> dict[int, IntArray]:
+    """The model calls whose convolutions ran in NCHW, half of them at least, with those convolutions: one model (a
+    teacher) may run in channels_last already beside another that doesn't."""
+    found: dict[int, IntArray] = {}
+    for anchor, convs in by_model_call(timeline, convolutions(timeline)):
+        is_nchw = [is_channels_last(timeline.trace.inputs_of(row)) is False for row in convs.tolist()]
+        if 2 * sum(is_nchw) >= len(convs):
+            found[anchor] = convs[np.isin(convs, nchw_convolutions(timeline))]
+    return found
 
 
 def _within(scales: tuple[Scale, ...], rows: IntArray) -> tuple[Scale, ...]:

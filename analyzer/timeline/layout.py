@@ -118,8 +118,9 @@ def nchw_scales(timeline: Timeline) -> tuple[Scale, ...]:
         by_factor.setdefault(_CONV_BACKWARD[kind], []).append(backward)
     for name, factor in _OTHER_FORWARD.items():
         rows = ops_named(timeline, (name,))
-        is_image = [len(timeline.trace.inputs_of(row).shape(0)) == 4 for row in rows.tolist()]
-        rows = rows[np.array(is_image, dtype=np.bool_)]
+        inputs = [timeline.trace.inputs_of(row) for row in rows.tolist()]
+        gains = [len(one.shape(0)) == 4 and is_channels_last(one) is not True for one in inputs]
+        rows = rows[np.array(gains, dtype=np.bool_)]
         by_factor.setdefault(factor, []).append(rows)
         if name in _OTHER_BACKWARD:
             by_factor.setdefault(_OTHER_BACKWARD[name], []).extend(backward_of(timeline, rows))

@@ -75,3 +75,16 @@ def negative_one_transpose_in_a_long_step() -> Trace:
             b.kernel(CONV, us=5000)
 
     return on_device(body)
+
+
+def positive_student_beside_a_converted_teacher() -> Trace:
+    """The student's convolutions are a minority of all."""
+
+    def body(b: TraceBuilder) -> None:
+        with b.frame("teach.py(5): soften"):
+            _cpu_net(b, NHWC)
+            _cpu_net(b, NHWC)
+        with b.frame("teach.py(9): predict"):
+            _cpu_net(b, NCHW)
+
+    return on_cpu(body)

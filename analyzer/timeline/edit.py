@@ -39,12 +39,15 @@ class Edit:
     overlapped: IntArray = field(default_factory=no_rows)
     """Host rows whose time would be spent beside the step (in loader workers): they cost the step only what
     exceeds the rest of it."""
+    kept_share: float = 0.0
+    """Share of the overlapped rows' time that the step keeps all the same, to take over what was made beside it."""
     host_factor: float = 1.0
     """Scales all host time outside waits (a compiled or graph-launched step)."""
 
     @staticmethod
     def union(edits: Iterable[Edit]) -> Edit:
-        """All edits at once. Rows named twice count once; of several host factors the smallest holds."""
+        """All edits at once. Rows named twice count once; of several host factors the smallest holds, of
+        several kept shares the largest."""
         edits = tuple(edits)
         by_factor: dict[float, list[IntArray]] = {}
         for edit in edits:
@@ -55,6 +58,7 @@ class Edit:
             removed_ops=_merged(edit.removed_ops for edit in edits),
             unsynced=_merged(edit.unsynced for edit in edits),
             overlapped=_merged(edit.overlapped for edit in edits),
+            kept_share=max((edit.kept_share for edit in edits), default=0.0),
             host_factor=min((edit.host_factor for edit in edits), default=1.0),
         )
 

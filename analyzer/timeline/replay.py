@@ -77,7 +77,8 @@ class _HostClock:
             rate[_covered(cuts, stretches)] *= factor
         rate[_covered(cuts, gone) | _covered(cuts, waits)] = 0.0
         is_beside = _covered(cuts, beside)
-        own, other = _integral(cuts, np.where(is_beside, 0.0, rate)), _integral(cuts, np.where(is_beside, rate, 0.0))
+        own = _integral(cuts, np.where(is_beside, rate * edit.kept_share, rate))
+        other = _integral(cuts, np.where(is_beside, rate, 0.0))
         lanes = np.arange(int(graph.lane.max(initial=0)) + 1)
         starts, ends = (graph.position[graph.kind == k] for k in (NodeKind.STEP_START, NodeKind.STEP_END))
         return _HostClock(

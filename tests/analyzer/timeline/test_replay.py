@@ -355,6 +355,8 @@ def test_savings_on_recorded_traces() -> None:
     loader = shared_timeline("traces/S01_kineto_resnet50_w0_v100.json.gz")
     rows = loader.trace.rows_named(["enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"])
     without = replay(loader.graph, Edit(overlapped=rows)).step_us
+    taken_over = replay(loader.graph, Edit(overlapped=rows, kept_share=0.5)).step_us
+    assert without < taken_over < replay(loader.graph, NOTHING).step_us
     four_workers = replay(shared_timeline("traces/S02_kineto_resnet50_w4_v100.json.gz").graph, NOTHING).step_us
     assert without == pytest.approx(four_workers, rel=0.1)
 

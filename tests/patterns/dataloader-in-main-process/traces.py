@@ -19,7 +19,8 @@ def positive_gpu_waits_for_batches() -> Trace:
 def positive_cpu_training() -> Trace:
     def body(b: TraceBuilder) -> None:
         with b.annotation(SINGLE):
-            b.leaf("aten::stack", us=4000)
+            b.host(3800)
+            b.leaf("aten::stack", us=200)
         b.leaf("aten::conv2d", us=16000)
 
     return on_cpu(body)
@@ -43,6 +44,27 @@ def negative_workers() -> Trace:
 
 def negative_tiny_set_in_memory() -> Trace:
     return on_device(lambda b: _train(b, SINGLE, 300))
+
+
+def negative_loading_is_copying() -> Trace:
+    """A set in memory: workers would hand over as many bytes as are copied here."""
+
+    def body(b: TraceBuilder) -> None:
+        with b.annotation(SINGLE):
+            b.host(500)
+            b.leaf("aten::stack", us=2500)
+        b.leaf("aten::conv2d", us=16000)
+
+    return on_cpu(body)
+
+
+def negative_small_share_of_the_step() -> Trace:
+    def body(b: TraceBuilder) -> None:
+        with b.annotation(SINGLE):
+            b.host(3000)
+        b.leaf("aten::conv2d", us=90000)
+
+    return on_cpu(body)
 
 
 def negative_device_is_never_short_of_work() -> Trace:

@@ -22,6 +22,8 @@ WARNING_PCT = 10.0
 """Predicted saving, in per cent of the step, from which a finding is a warning."""
 LIKELY = 0.5
 """A candidate less probable than this is only a hint, whatever it would save."""
+SPREAD = "spread"
+"""Id of the evidence that says how much the saving differs from step to step."""
 
 
 def to_finding(
@@ -44,6 +46,7 @@ def to_finding(
         Evidence("cost", "time per step", _milli(price.cost_us), "ms", cost_events),
         Evidence("step", "step", _milli(price.step_us), "ms"),
         Evidence("saving", f"saved per step, by replay {price.clause}".rstrip(), _milli(price.saving_us), "ms"),
+        *_spread(price),
     )
     return Finding(
         code=pattern.code,
@@ -146,6 +149,13 @@ def _price(timeline: Timeline, candidate: Candidate, baseline: Replayed) -> _Pri
         spread_us=_half_quartile_range(saved_us),
         clause=clause,
     )
+
+
+def _spread(price: _Price) -> tuple[Evidence, ...]:
+    """The saving's spread where there is one: how exactly the saving may be written."""
+    if price.spread_us <= 0.0:
+        return ()
+    return (Evidence(SPREAD, "half the range between the quartiles of the saving", _milli(price.spread_us), "ms"),)
 
 
 def _saved_us_each(timeline: Timeline, before: Replayed, edit: Edit) -> FloatArray:

@@ -24,7 +24,16 @@ from ..timeline.edit import Edit, Scale, no_rows
 from ..timeline.layout import CONVOLUTIONS, nchw_scales
 from ..timeline.model import Timeline
 from ..timeline.op_inputs import numbers
-from ..timeline.select import backward_of, count_per_step, events_of, in_typical_step, inside, launched_by, steady
+from ..timeline.select import (
+    backward_of,
+    count_per_step,
+    events_of,
+    in_typical_step,
+    inside,
+    launched_by,
+    outermost,
+    steady,
+)
 from ..timeline.sites import SiteFinder, group_by_site
 from ..trace.model import NONE, Category, Dims, IntArray
 from .base import Candidate, FixKind, Occurrence, Pattern
@@ -77,8 +86,9 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
         occurrences = tuple(found[row] for row in anchors.tolist())
         copies = np.sort(np.concatenate([occurrence.edit.removed_ops for occurrence in occurrences]))
         largest = max((shapes[row] for row in anchors.tolist()), key=prod)
+        also = ", and convolutions run in NCHW" if any(occurrence.edit.scales for occurrence in occurrences) else ""
         yield Candidate(
-            what="tensors are permuted and copied to another layout and back",
+            what=f"tensors are permuted and copied to another layout and back{also}",
             remedy="keeping one layout",
             occurrences=occurrences,
             evidence=(
@@ -195,10 +205,18 @@ def _gradient_copies(timeline: Timeline, pairs: list[_Pair]) -> list[IntArray]:
 
 def _occurrence(timeline: Timeline, pair: _Pair, gradients: IntArray, layout: tuple[Scale, ...]) -> Occurrence:
     removed = np.sort(np.concatenate([[pair.first.copy, pair.second.copy], gradients]))
-    near_convolution = any(row != NONE and timeline.trace.name_of(row) in CONVOLUTIONS for row in pair.neighbours)
-    edit = Edit(scales=layout if near_convolution else (), removed_ops=removed)
-    cost_rows = removed if timeline.is_cpu_only else np.concatenate(launched_by(timeline, removed))
+    scales = layout if _is_near_convolution(timeline, pair) else ()
+    edit = Edit(scales=scales, removed_ops=removed)
+    if timeline.is_cpu_only:
+        # All that the fix touches: a cost below the saving would be no cost. A gradient's copy lies in its operator.
+        cost_rows = outermost(timeline, np.unique(np.concatenate([removed, *(scale.rows for scale in scales)])))
+    else:
+        cost_rows = np.concatenate(launched_by(timeline, removed))
     return Occurrence(pair.first.copy, edit, cost_rows)
+
+
+def _is_near_convolution(timeline: Timeline, pair: _Pair) -> bool:
+    return any(row != NONE and timeline.trace.name_of(row) in CONVOLUTIONS for row in pair.neighbours)
 
 
 PATTERN = Pattern(

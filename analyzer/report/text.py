@@ -17,7 +17,7 @@ DETAIL_WIDTH = 100
 LIKELY_PLACE = 0.75
 """A place less sure than this is called a guess."""
 SHOWN_CALLERS = 4
-IN_HEADLINE = frozenset({"cost", "step", "saving"})
+IN_HEADLINE = frozenset({"cost", "step", "saving", "spread"})
 """Ids of the evidence that the message gives already."""
 
 LineOf = Callable[[str, int], "str | None"]

@@ -7,7 +7,7 @@ import pytest
 
 from tests.builders import TraceBuilder, row_of
 from torchtraceap.analyzer.analysis import Options
-from torchtraceap.analyzer.assess import summarize, to_finding
+from torchtraceap.analyzer.assess import SPREAD, summarize, to_finding
 from torchtraceap.analyzer.findings import Evidence, Severity
 from torchtraceap.analyzer.patterns.base import Candidate, FixKind, Occurrence, Pattern
 from torchtraceap.analyzer.timeline.build import build_timeline
@@ -127,3 +127,10 @@ def test_an_empty_trace_is_no_problem():
     timeline = build_timeline(TraceBuilder(devices=()).build())
     assert to_finding(timeline, PATTERN, Candidate("x", "y", (), ())).saving_us_per_step == 0
     assert summarize(timeline).step_us == 0
+
+
+def test_the_saving_of_steps_that_differ_has_a_spread():
+    timeline, rows = cpu_steps(slow_us=3000, rest_us=7000)
+    finding = to_finding(timeline, PATTERN, candidate_of(timeline, rows[-2:]))
+    spread = next(one for one in finding.evidence if one.id == SPREAD)
+    assert spread.value == pytest.approx(1.5) and spread.unit == "ms"

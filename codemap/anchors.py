@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass, replace
 
 from ..analyzer.findings import Location
+from .nodes import children
 from .source import SourceFile
 from .statements import header_end, location_of
 
@@ -57,7 +58,7 @@ def _statements(file: SourceFile, qualname: str) -> list[ast.stmt]:
         if isinstance(node, ast.stmt):
             found.append(node)
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.expr)):
-            pending.extend(ast.iter_child_nodes(node))
+            pending.extend(children(node))
     return sorted(found, key=lambda statement: (statement.lineno, statement.col_offset))
 
 

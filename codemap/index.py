@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from .nodes import parents_of
 from .source import Function, SourceFile
 
 
@@ -28,7 +29,7 @@ class FileIndex:
 
     file: SourceFile
     nodes: tuple[ast.AST, ...]
-    """Every node of the tree."""
+    """Every node of the tree in the order of `ast.walk`, without contexts and operators."""
     imports: Mapping[str, str]
     """Local name -> dotted origin; a leading "." for a relative import."""
     functions: Mapping[str, tuple[Function, ...]]
@@ -78,7 +79,7 @@ def build_index(file: SourceFile) -> FileIndex:
     by_node = {function.node: function for function in file.functions}
     for function in file.functions:
         functions.setdefault(function.name, []).append(function)
-    nodes = () if file.tree is None else tuple(ast.walk(file.tree))
+    nodes = () if file.tree is None else (file.tree, *parents_of(file.tree))
     for node in nodes:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             imports.update(_imported(node))

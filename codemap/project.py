@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 
 import pathspec
 
-from .source import SourceFile, parse_source
+from .source import BOM, SourceFile, parse_source
 
 IGNORED_FOLDERS = frozenset({"__pycache__", "__pypackages__", "node_modules", "site-packages", "venv", "env"})
 """Never walked into, nor any folder whose name starts with a dot, nor one that holds a `pyvenv.cfg`."""
@@ -26,11 +26,33 @@ class ReadLimits:
     files: int = 20_000
 
 
+class Parses:
+    """The last parse of each file, for who opens one workspace after another: a text that is the same is not parsed
+    again."""
+
+    def __init__(self, most: int = 256) -> None:
+        self._most = most
+        self._files: dict[tuple[Path, str], SourceFile] = {}
+
+    def parse(self, root: Path, path: str, text: str, error: str) -> SourceFile:
+        """The parsed file; `error` is what is wrong with its encoding."""
+        known = self._files.pop((root, path), None)
+        if known is None or error or known.text != text.removeprefix(BOM):
+            known = parse_source(path, text, error)
+        self._files[root, path] = known  # the one used last comes last
+        if len(self._files) > self._most:
+            del self._files[next(iter(self._files))]
+        return known
+
+
 class ProjectWorkspace:
     """A `Workspace` over a folder. Each file is read and parsed at most once; open another one to see later edits."""
 
-    def __init__(self, root: Path, overlay: Mapping[str, str], limits: ReadLimits) -> None:
+    def __init__(
+        self, root: Path, overlay: Mapping[str, str], limits: ReadLimits, parses: Parses | None = None
+    ) -> None:
         self._root = root.resolve()
+        self._parses = parses
         self._overlay = dict(overlay)
         self._limits = limits
         self._texts: dict[str, tuple[str | None, str]] = {}
@@ -56,13 +78,19 @@ class ProjectWorkspace:
     def file(self, path: str) -> SourceFile | None:
         """The parsed file; None when it does not exist, lies outside the root, or is too large to read."""
         if path not in self._files:
-            text, error = self._read_once(path)
-            self._files[path] = None if text is None else parse_source(path, text, error)
+            self._files[path] = self._parse(path, *self._read_once(path))
         return self._files[path]
 
     def text(self, path: str) -> str | None:
         """The file's text, not parsed; None where `file` is."""
         return self._read_once(path)[0]
+
+    def _parse(self, path: str, text: str | None, error: str) -> SourceFile | None:
+        if text is None:
+            return None
+        if self._parses is None:
+            return parse_source(path, text, error)
+        return self._parses.parse(self._root, path, text, error)
 
     def _read_once(self, path: str) -> tuple[str | None, str]:
         if path not in self._texts:
@@ -99,10 +127,15 @@ class ProjectWorkspace:
 
 
 def open_workspace(
-    root: Path, overlay: Mapping[str, str] | None = None, *, limits: ReadLimits | None = None
+    root: Path,
+    overlay: Mapping[str, str] | None = None,
+    *,
+    limits: ReadLimits | None = None,
+    parses: Parses | None = None,
 ) -> ProjectWorkspace:
-    """A workspace over `root`. `overlay` gives unsaved editor texts by path relative to the root, with "/"."""
-    return ProjectWorkspace(root, overlay or {}, limits or ReadLimits())
+    """A workspace over `root`. `overlay` gives unsaved editor texts by path relative to the root, with "/"; `parses`
+    keeps what is parsed for the next one."""
+    return ProjectWorkspace(root, overlay or {}, limits or ReadLimits(), parses)
 
 
 def decode(data: bytes) -> tuple[str, str]:

@@ -7,8 +7,11 @@ import re
 import warnings
 from dataclasses import dataclass
 
+from .nodes import children
+
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module
 
+BOM = "\ufeff"
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
 
@@ -60,7 +63,7 @@ def split_lines(text: str) -> tuple[str, ...]:
 
 def parse_source(path: str, text: str, error: str = "") -> SourceFile:
     """Parse a file's text. A text that is no Python gives a file without tree or functions, and says why."""
-    text = text.removeprefix("\ufeff")
+    text = text.removeprefix(BOM)
     tree = None
     if not error:
         try:
@@ -72,17 +75,19 @@ def parse_source(path: str, text: str, error: str = "") -> SourceFile:
         except (ValueError, RecursionError, MemoryError) as problem:  # a NUL byte; nesting too deep for the parser
             error = f"cannot be parsed: {problem}"
     lines = split_lines(text)
-    functions = () if tree is None else _functions(tree, len(lines))
+    functions = () if tree is None else _functions(tree, len(lines), has_lambda="lambda" in text)
     return SourceFile(path, text, lines, tree, functions, error)
 
 
-def _functions(tree: ast.Module, line_count: int) -> tuple[Function, ...]:
+def _functions(tree: ast.Module, line_count: int, has_lambda: bool) -> tuple[Function, ...]:
     """All functions of a module, by explicit stack: deeply nested code must not exhaust Python's."""
     found = [Function("<module>", "<module>", 1, max(line_count, 1), tree)]
     pending: list[tuple[ast.AST, str]] = [(tree, "")]
     while pending:
         node, prefix = pending.pop()
-        for child in ast.iter_child_nodes(node):
+        for child in children(node):
+            if isinstance(child, ast.expr) and not has_lambda:
+                continue
             inner = prefix
             if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 inner = prefix + child.name

@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ..nodes import children
+
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -26,12 +28,12 @@ class Binding:
 
 def walk_scope(scope: ast.AST) -> Iterator[ast.AST]:
     """The nodes of a scope's own body in the order of the text, without the bodies of functions and classes in it."""
-    stack = list(reversed(list(ast.iter_child_nodes(scope))))
+    stack = list(children(scope))[::-1]
     while stack:
         node = stack.pop()
         yield node
         if not isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Lambda)):
-            stack.extend(reversed(list(ast.iter_child_nodes(node))))
+            stack.extend(reversed(list(children(node))))
 
 
 def bindings_of(scope: ast.AST) -> Iterator[Binding]:

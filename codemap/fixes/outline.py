@@ -10,6 +10,7 @@ from itertools import chain
 from typing import TypeVar
 
 from ...analyzer.findings import How, Location
+from ..nodes import parents_of
 from ..source import SourceFile
 from .bindings import FUNCTIONS, Binding, bindings_of
 
@@ -33,7 +34,12 @@ class Outline:
     @cached_property
     def parents(self) -> dict[ast.AST, ast.AST]:
         """Each node's parent."""
-        return {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
+        return parents_of(self.tree)
+
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """All nodes below the tree in the order of `ast.walk`, without contexts and operators."""
+        return list(self.parents)
 
     @cached_property
     def line_starts(self) -> list[int]:
@@ -55,7 +61,7 @@ class Outline:
     def aliases(self) -> dict[str, str]:
         """Dotted name that each imported name stands for: `F` -> `torch.nn.functional`. Relative ones keep dots."""
         found: dict[str, str] = {}
-        for node in ast.walk(self.tree):
+        for node in self.statements:
             if isinstance(node, ast.Import):
                 for item in node.names:
                     found[item.asname or item.name.partition(".")[0]] = (
@@ -173,7 +179,7 @@ class Outline:
     @cached_property
     def statements(self) -> list[ast.stmt]:
         """All statements in the order of the text."""
-        found = [node for node in ast.walk(self.tree) if isinstance(node, ast.stmt)]
+        found = [node for node in self.nodes if isinstance(node, ast.stmt)]
         return sorted(found, key=lambda node: (node.lineno, node.col_offset))
 
     def calls(self, last_name: str) -> list[ast.Call]:
@@ -197,7 +203,7 @@ class Outline:
     @cached_property
     def _calls_by_name(self) -> dict[str, list[ast.Call]]:
         found: dict[str, list[ast.Call]] = {}
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             if isinstance(node, ast.Call):
                 found.setdefault(last_name(node.func), []).append(node)
         for calls in found.values():

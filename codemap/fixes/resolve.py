@@ -223,7 +223,7 @@ class Resolver:
                 case _:
                     yield one
         text = ast.dump(held.node).replace("Store()", "Load()")
-        for node in ast.walk(held.outline.tree):
+        for node in held.outline.statements:
             if isinstance(node, ast.Assign):
                 for target in node.targets:
                     if (
@@ -254,13 +254,13 @@ class Resolver:
         found: list[Value] = []
         searched = 0
         for path in self.workspace.paths():
-            source = self.workspace.file(path)
-            if source is None or name not in source.text:
+            text = self.workspace.text(path)
+            if text is None or name not in text:
                 continue
             searched += 1
             if searched > _MAX_FILES_SEARCHED:
                 break
-            if (file := outline(source)) is not None:
+            if (file := outline(self.workspace.file(path))) is not None:
                 found.extend(Value(file, call) for call in file.calls(name))
         return found
 

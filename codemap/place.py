@@ -12,11 +12,11 @@ from ..analyzer.patterns.base import Candidate, Occurrence, Pattern
 from ..analyzer.timeline.edit import Edit
 from ..analyzer.timeline.model import Timeline
 from ..analyzer.timeline.replay import Replayed, replay
+from .asking import called_from, is_same_line, spent_in
 from .fixes.base import Case, Confirmation, DeviceFacts, Fixer
 from .fixes.registry import fixers
 from .hotspots import hotspots
 from .locate import Locator
-from .recheck import CALLED_FROM
 from .search import search
 from .statements import Place
 from .suppress import is_suppressed
@@ -198,10 +198,9 @@ def _related(site: _Site) -> tuple[Related, ...]:
     if site.place is not None:
         if site.place.note:
             related.insert(0, Related(site.place.note, site.place.location))
-        if site.confirmation is not None and site.confirmation.location.line != site.place.location.line:
-            related.append(Related(f"the time is spent in {site.place.location.qualname}", site.place.location))
-        callers = site.place.callers[:_MOST_CALLERS]
-        related += [Related(f"{CALLED_FROM} {caller.qualname}", caller) for caller in callers]
+        if site.confirmation is not None and not is_same_line(site.confirmation.location, site.place.location):
+            related.append(spent_in(site.place.location))
+        related += called_from(site.place.callers[:_MOST_CALLERS])
     return tuple(related)
 
 

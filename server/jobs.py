@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 
 from ..analyzer.findings import Finding, Report
 from ..codemap.fixes.base import Confirmation
-from ..codemap.workspace import Workspace
-from .messages import Analyze, Analyzed, Recheck, Rechecked, Suspect
+from ..codemap.project import Parses
+from .messages import Analyze, Analyzed, Recheck, Rechecked
 from .worker import JobError, OnProgress, run
 
 
@@ -22,6 +21,7 @@ class Pipeline:
 
     def __init__(self, kind: str) -> None:
         self._kind = kind
+        self._parses = Parses()
 
     def warm_up(self) -> None:
         """Import what the first job will need."""
@@ -41,6 +41,7 @@ class Pipeline:
         from ..codemap.anchors import anchor_at
         from ..codemap.place import device_facts, place
         from ..codemap.project import open_workspace
+        from ..codemap.recheck import recheck
 
         started_s = time.perf_counter()
         options = Options(min_saving_pct=job.min_saving_pct)
@@ -63,7 +64,7 @@ class Pipeline:
         confirmed = frozenset(
             position
             for position, (finding, anchor) in enumerate(zip(report.findings, anchors, strict=True))
-            if _confirm(Suspect(finding, device, anchor), workspace) is not None
+            if recheck(finding, workspace, device, anchor) is not None
         )
         texts = {path: file.text for path, file in files.items()}
         return Analyzed(job.id, report, device, texts, confirmed, anchors, time.perf_counter() - started_s)
@@ -71,30 +72,16 @@ class Pipeline:
     def recheck(self, job: Recheck) -> Rechecked:
         """Look at the source again."""
         from ..codemap.project import open_workspace
+        from ..codemap.recheck import recheck
 
-        workspace = open_workspace(Path(job.root), job.overlay)
+        workspace = open_workspace(Path(job.root), job.overlay, parses=self._parses)
         started_s = time.perf_counter()
         answers: list[Confirmation | None] = []
         for suspect in job.suspects:
             if answers and time.perf_counter() - started_s > job.within_s:
                 break
-            answers.append(_confirm(suspect, workspace))
+            answers.append(recheck(suspect.finding, workspace, suspect.device, suspect.anchor))
         return Rechecked(job.id, tuple(answers))
-
-
-def _confirm(suspect: Suspect, workspace: Workspace) -> Confirmation | None:
-    """What the source says of a finding, asked where it is shown, then where its time is spent or it is used from."""
-    from ..codemap.recheck import recheck
-
-    finding, where = suspect.finding, suspect.finding.location
-    answer = recheck(finding, workspace, suspect.device, suspect.anchor)
-    if answer is not None or where is None:
-        return answer
-    for other in dict.fromkeys(related.location for related in finding.related):
-        answer = recheck(replace(finding, location=other), workspace, suspect.device)
-        if answer is not None and (answer.location.path, answer.location.line) == (where.path, where.line):
-            return answer
-    return None
 
 
 def _paths(report: Report) -> set[str]:

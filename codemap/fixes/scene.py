@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ...analyzer.findings import Finding, Location, Safety
+from ..asking import is_same_line, used_in
 from ..workspace import Workspace
 from .base import Case, Confirmation, DeviceFacts
 from .bindings import FUNCTIONS
@@ -87,6 +88,8 @@ def searcher(
             place = file.location(statement)
             answer = confirm(Case(replace(finding, location=place), place, (), workspace, device))
             if answer is not None:
+                if not is_same_line(answer.location, place):
+                    answer = replace(answer, related=(*answer.related, used_in(place)))
                 found.setdefault((answer.location.path, answer.location.line, answer.location.column), answer)
         return sorted(found.values(), key=_offer)
 
@@ -100,16 +103,16 @@ def _offer(confirmation: Confirmation) -> int:
 
 def _statements_with(workspace: Workspace, words: Sequence[str]) -> Iterable[tuple[Outline, ast.stmt]]:
     for path in workspace.paths():
-        source = workspace.file(path)
-        if source is None or not any(word in source.text for word in words):
+        text = workspace.text(path)
+        if text is None or not any(word in text for word in words):
             continue
-        file = outline(source)
+        file = outline(workspace.file(path))
         if file is None:
             continue
         for statement in file.statements:
             if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
                 continue
             last = max((node.end_lineno or 0 for node in header(statement)), default=statement.lineno)
-            text = "\n".join(source.lines[statement.lineno - 1 : last])
-            if any(word in text for word in words):
+            written = "\n".join(file.file.lines[statement.lineno - 1 : last])
+            if any(word in written for word in words):
                 yield file, statement

@@ -9,8 +9,11 @@ import pytest
 
 from torchtraceap.analyzer.findings import Finding, How, Location, Severity
 from torchtraceap.codemap.anchors import anchor_at, find_anchor
+from torchtraceap.codemap.asking import called_from, spent_in
+from torchtraceap.codemap.edits import apply_edits
 from torchtraceap.codemap.fixes.base import DeviceFacts
-from torchtraceap.codemap.project import open_workspace
+from torchtraceap.codemap.fixes.registry import fixers
+from torchtraceap.codemap.project import Parses, open_workspace
 from torchtraceap.codemap.recheck import recheck
 from torchtraceap.codemap.source import parse_source
 from torchtraceap.codemap.statements import statement_at
@@ -114,3 +117,66 @@ def test_the_statement_of_a_line_is_the_innermost(line: int, first: int) -> None
     )
     statement = statement_at(file, line)
     assert statement is not None and statement.lineno == first
+
+
+CONVOLUTIONS = """\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 8, 3)
+
+    def forward(self, x):
+        return self.conv(x)
+
+
+def train(images):
+    net = Net()
+    for image in images:
+        loss = net(image).sum()
+        loss.backward()
+"""
+
+
+def test_a_fault_shown_where_the_model_is_made_is_asked_for_where_its_time_is_spent(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(CONVOLUTIONS)
+    spent = at(11, qualname="Net.forward")
+    related = (spent_in(spent), *called_from([at(17)]))
+    found = replace(finding("channels-last-missing", at(15)), related=related)
+    answer = recheck(found, open_workspace(tmp_path), DeviceFacts())
+    assert answer is not None and answer.location.line == 15
+    fixed = open_workspace(tmp_path, {"a.py": apply_edits(CONVOLUTIONS, answer.fixes[0].edits)})
+    assert recheck(found, fixed, DeviceFacts()) is None
+    elsewhere = open_workspace(tmp_path, {"a.py": CONVOLUTIONS.replace("    net = Net()\n", "    net = made()\n")})
+    assert recheck(found, elsewhere, DeviceFacts()) is None, "the model is made where nobody sees it"
+
+
+def test_what_a_search_found_can_be_checked_again(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(CONVOLUTIONS)
+    workspace = open_workspace(tmp_path)
+    fixer = fixers()["channels-last-missing"]
+    assert fixer.search is not None
+    (first, *_) = fixer.search(finding(fixer.slug, at(1)), workspace, DeviceFacts())
+    found = replace(finding(fixer.slug, first.location), related=first.related)
+    assert recheck(found, workspace, DeviceFacts()) is not None
+
+
+def test_parses_are_kept_while_the_text_is_the_same(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("\ufeff" + LOADER)
+    parses = Parses()
+    first = open_workspace(tmp_path, parses=parses).file("a.py")
+    assert open_workspace(tmp_path, parses=parses).file("a.py") is first
+    edited = open_workspace(tmp_path, {"a.py": "x = 1\n"}, parses=parses).file("a.py")
+    assert edited is not None and edited.text == "x = 1\n"
+
+
+def test_only_the_files_parsed_last_are_kept(tmp_path: Path) -> None:
+    for name in "abc":
+        (tmp_path / f"{name}.py").write_text(LOADER)
+    parses = Parses(most=2)
+    first = {name: open_workspace(tmp_path, parses=parses).file(f"{name}.py") for name in "abc"}
+    again = {name: open_workspace(tmp_path, parses=parses).file(f"{name}.py") for name in "cba"}
+    assert [name for name in "abc" if first[name] is again[name]] == ["b", "c"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from ..analyzer.timeline.model import CallTree
@@ -30,13 +32,8 @@ class Frames:
 
     def chain(self, row: int) -> list[int]:
         """The frames that were running at `row`, innermost first (`row` itself, where it is one)."""
-        found = []
-        current = self._innermost_python(row)
-        while current != NONE:
-            if self._is_file_frame[self._trace.name[current]]:
-                found.append(current)
-            current = self._caller(current)
-        return found
+        python_rows = self._outwards(self._innermost_python(row))
+        return [each for each in python_rows if self._is_file_frame[self._trace.name[each]]]
 
     def children(self, frame: int) -> IntArray:
         """What `frame` did itself: its calls and the operators it ran with no call, in time order."""
@@ -65,10 +62,16 @@ class Frames:
         Containment alone can name a function that only opened a `record_function` range and returned: the range
         reaches on past its end.
         """
-        current = int(self._tree.python[row])
-        while current != NONE and self._end_ns[current] < self._end_ns[row]:
-            current = self._caller(current)
-        return current
+        around = self._outwards(int(self._tree.python[row]))
+        return next((each for each in around if self._end_ns[each] >= self._end_ns[row]), NONE)
+
+    def _outwards(self, python_row: int) -> Iterator[int]:
+        """A python row and its callers, innermost first; none for NONE. Ids that lead in a circle end it."""
+        seen: set[int] = set()
+        while python_row != NONE and python_row not in seen:
+            seen.add(python_row)
+            yield python_row
+            python_row = self._caller(python_row)
 
     def _caller(self, python_row: int) -> int:
         """The python row that called `python_row`: by recorded id, else by containment."""

@@ -51,9 +51,9 @@ class Label:
         return self.owner.startswith("<frozen")
 
 
-_FRAME = re.compile(r"(?P<file>.+)\((?P<line>\d+)\): (?P<name>.+)", re.DOTALL)
+_FRAME = re.compile(r"(?P<file>.+)\((?P<line>[0-9]{1,9})\): (?P<name>.+)", re.DOTALL)
 _BUILTIN = re.compile(
-    r"<built-in (?:method|function) (?P<name>[^\s>]+)(?: of (?P<owner>.+?)(?: object(?: at .*)?)?)?>", re.DOTALL
+    r"<built-in (?:method|function) (?P<name>[^\s>]+)(?: of (?P<owner>.+?)(?: object(?: at [^ ]*)?)?)?>", re.DOTALL
 )
 _MODULE = re.compile(r"nn\.Module: (?P<name>.+?)(?:_\d+)?")
 
@@ -70,9 +70,3 @@ def parse_label(name: str) -> Label:
         return Label(Kind.FRAME, frame["name"].rsplit(".", 1)[-1], frame["file"], int(frame["line"]))
     namespace, colons, bare = name.rpartition("::")
     return Label(Kind.OPERATOR, bare, namespace) if colons else Label(Kind.OPERATOR, name)
-
-
-def module_number(name: str) -> int:
-    """The n of `nn.Module: Conv2d_n`; -1 if the name is no module's."""
-    _, _, number = name.rpartition("_")
-    return int(number) if name.startswith("nn.Module: ") and number.isdecimal() else -1

@@ -95,7 +95,7 @@ _MATRIX_UNIT = re.compile(
     r"tensorop|TensorOp|_wmma|xmma|gmma|hmma|imma|qmma|tensor\d+x\d+x\d+|_[sdhi](884|1688|16816|8816|16832|161616|161632)"
     r"|_[sdhi]64x\d+x\d+gemm|^nvjet|xdl|mfma|_MI\d+x\d+|gtcx"
 )
-_ALIGNMENT = re.compile(r"_align(\d+)")
+_ALIGNMENT = re.compile(r"_align(\d{1,9})")
 
 _PRECISION_RULES: tuple[tuple[re.Pattern[str], Precision], ...] = tuple(
     (re.compile(pattern), precision)

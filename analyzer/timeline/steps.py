@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..trace.model import DEVICE_CATEGORIES, NONE, Category, Int32Array, IntArray, Trace
+from ..trace.scalars import whole_number
 from .coldstart import find_cold_start
 from .model import CallTree, Launches, Steps, StepSource
 from .period import repetitions
@@ -72,13 +73,8 @@ def _profiler_marks(trace: Trace) -> Bounds:
     rows = rows[np.append(True, trace.ts_ns[rows][1:] >= reach[:-1])[: len(rows)]]
     if len(rows) > 1 and trace.dur_ns[rows[-1]] < _CUT_OFF * np.median(trace.dur_ns[rows[:-1]]):
         rows = rows[:-1]
-    number = np.array([_number(trace.name_of(row)) for row in rows], dtype=np.int64)
+    number = np.array([whole_number(trace.name_of(row)[len(STEP_PREFIX) :]) for row in rows], dtype=np.int64)
     return trace.ts_ns[rows], trace.end_ns[rows], number
-
-
-def _number(name: str) -> int:
-    digits = name[len(STEP_PREFIX) :]
-    return int(digits) if digits.isdecimal() else NONE
 
 
 def _optimizer_ends(trace: Trace) -> IntArray:

@@ -13,6 +13,7 @@ from .model import NONE, DeviceProperties, Distributed, TraceInfo
 from .nesting import deeper_than
 from .problems import ProblemLog
 from .repair import repairs
+from .scalars import to_integers
 
 _DEVICE_KEYS = ("deviceProperties", "computeProperties")
 
@@ -84,12 +85,8 @@ def _flag(value: object) -> bool | None:
 
 
 def _integer(value: object, default: int = 0) -> int:
-    if isinstance(value, str):
-        try:
-            return int(value)
-        except ValueError:
-            return default
-    return int(value) if isinstance(value, (int, float)) and value == value // 1 else default
+    number = to_integers([value])[0] if isinstance(value, (int, float, str)) else NONE
+    return default if number == NONE else int(number)
 
 
 def _text(value: object) -> str:

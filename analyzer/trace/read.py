@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import compress
 from pathlib import Path
 
 import numpy as np
@@ -13,12 +14,12 @@ from .document import Batch, Document
 from .events import Event
 from .flows import FlowBuilder, MemoryBuilder
 from .info import read_info
-from .interning import NO_INPUTS, InternedInputs, ThreadTable, stack_text
+from .interning import NO_INPUTS, InternedInputs, Interner, ThreadTable, stack_text
 from .limits import Limits, TraceCancelled, TraceError
 from .model import DEVICE_CATEGORIES, NONE, Category, IntArray, Thread, Trace
 from .nesting import deeper_than
 from .problems import ProblemLog
-from .scalars import to_text
+from .scalars import MAX_DIGITS, to_text, whole_number
 from .stream import read_blocks
 
 IGNORED_PHASES = frozenset("CNDOPRcbentSTFpVv(),")
@@ -59,6 +60,7 @@ class _Reader:
         self._is_cancelled = is_cancelled
         self._problems = ProblemLog()
         self._document = Document(read_blocks(path, limits, self._problems, on_progress), limits, self._problems)
+        self._phases: Interner[str] = Interner()
         self._threads = ThreadTable()
         self._rows = RowBuilder(self._threads, self._problems)
         self._flows = FlowBuilder(self._threads)
@@ -72,14 +74,16 @@ class _Reader:
         return self._finish()
 
     def _add(self, batch: Batch) -> None:
-        phases = [event.ph for event in batch.events]
+        phases = self._phases.numbers([event.ph for event in batch.events])
         positions = np.asarray(batch.positions, dtype=np.int64)
-        for phase in set(phases):
-            if phases.count(phase) == len(phases):
-                self._add_phase(phase, batch.events, positions, batch.offset)
+        found = np.flatnonzero(np.bincount(phases)).tolist()
+        for phase in found:
+            if len(found) == 1:
+                self._add_phase(batch.events[0].ph, batch.events, positions, batch.offset)
             else:
-                rows = [row for row, other in enumerate(phases) if other == phase]
-                self._add_phase(phase, [batch.events[row] for row in rows], positions[rows], batch.offset)
+                is_it = phases == phase
+                events = list(compress(batch.events, is_it.tolist()))
+                self._add_phase(events[0].ph, events, positions[is_it], batch.offset)
 
     def _add_phase(self, phase: str, events: Sequence[Event], positions: IntArray, offset: int) -> None:
         if phase == "X":
@@ -158,6 +162,5 @@ def _place_on_devices(columns: Columns, threads: tuple[Thread, ...]) -> None:
 def _number(identifier: int | str) -> int:
     """The number in `7` or `"stream 7"`; NONE if there is none."""
     if isinstance(identifier, int):
-        return identifier
-    digits = identifier.removeprefix("stream ").strip()
-    return int(digits) if digits.isdecimal() else NONE
+        return identifier if abs(identifier) < 10**MAX_DIGITS else NONE
+    return whole_number(identifier.removeprefix("stream ").strip())

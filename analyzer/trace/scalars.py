@@ -9,6 +9,8 @@ import numpy as np
 from .events import Scalar
 from .model import NONE, IntArray
 
+MAX_DIGITS = 18
+
 
 def to_integers(values: Sequence[Scalar]) -> IntArray:
     """`values` as int64, shape (len(values),); NONE where one is no number.
@@ -28,6 +30,11 @@ def _one(value: Scalar) -> int:
         return NONE
     number &= (1 << 64) - 1
     return number - (1 << 64) if number >> 63 else number
+
+
+def whole_number(text: str) -> int:
+    """The number that `text` is in decimal digits; NONE if it is none, or may not fit into an int64."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS else NONE
 
 
 def to_text(value: Scalar) -> str:

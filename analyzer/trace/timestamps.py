@@ -22,15 +22,20 @@ INVALID = int(np.iinfo(np.int64).min)
 
 NS_DIGITS = 3
 """Decimal places of a microsecond that a nanosecond count can hold."""
+MAX_NS = 1 << 62
+"""Larger times are unusable (it is the year 2116), so that an int64 can hold an event's end: start plus duration."""
 MAX_WHOLE_DIGITS = 16
-"""An int64 holds nanoseconds up to 9.2e15 us, the year 2262; a 16-digit number that starts with 9 may be more."""
+"""`MAX_NS` is 4.6e15 us; a 16-digit number that starts with 4 may be more."""
 LONGEST = MAX_WHOLE_DIGITS + 1 + NS_DIGITS
 
 
 def join_numbers(texts: Sequence[msgspec.Raw | bytes]) -> bytes:
-    """JSON numbers, or strings that hold one, as one text parted by commas: what `to_nanoseconds` takes."""
+    """JSON numbers, or strings that hold one, as one text parted by commas: what `to_nanoseconds` takes.
+
+    Any other JSON value becomes one unusable text.
+    """
     joined = b",".join(texts)
-    if b'"' in joined:
+    if b'"' in joined or joined.count(b",") != len(texts) - 1:
         joined = b",".join([bytes(text).replace(b'"', b"").replace(b",", b" ") for text in texts])
     return joined
 
@@ -77,7 +82,7 @@ def _sum_digits(data: ByteArray, starts: IntArray, length: int, point: int) -> I
     if digits.max() > 9:
         total[digits.max(axis=1) > 9] = INVALID
     if point == MAX_WHOLE_DIGITS:
-        total[digits[:, 0] == 9] = INVALID
+        total[digits[:, 0] >= 4] = INVALID
     return total
 
 
@@ -98,4 +103,4 @@ def _one(text: bytes) -> int:
     if not value.is_finite() or (value and value.adjusted() >= MAX_WHOLE_DIGITS):
         return INVALID
     ns = int((value * 10**NS_DIGITS).to_integral_value())
-    return ns if abs(ns) < -INVALID else INVALID
+    return ns if abs(ns) < MAX_NS else INVALID

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from torchtraceap.analyzer.findings import How
 from torchtraceap.analyzer.timeline.build import build_timeline
+from torchtraceap.analyzer.trace.model import Category
 from torchtraceap.codemap.locate import Locator
 from torchtraceap.codemap.project import open_workspace
 from torchtraceap.codemap.statements import Place
@@ -262,3 +265,18 @@ def test_module_calls_place_events_where_no_frame_is_the_workspace_s(tmp_path: P
     for handle, line in ((linear, 11), (matmul, 13)):
         place = locator.locate(row_of(trace, handle))
         assert place is not None and place.location.how is How.MODULE and place.location.line == line
+
+
+def test_python_ids_that_lead_in_a_circle_end(tmp_path: Path) -> None:
+    b = TraceBuilder(devices=())
+    handles = play(b, "model.py")
+    trace = b.build()
+    python = trace.rows(Category.PYTHON_FUNCTION)
+    ids, parents = trace.python_id.copy(), trace.python_parent.copy()
+    ids[python] = np.arange(len(python))
+    parents[python] = np.roll(ids[python], 1)
+    circular = replace(trace, python_id=ids, python_parent=parents)
+    place = Locator(build_timeline(circular), open_workspace(write(tmp_path, model=MODEL))).locate(
+        row_of(trace, handles["matmul"])
+    )
+    assert place is not None and place.location.line == 13

@@ -140,3 +140,7 @@ def test_matrix_kernels(name: str, kernel_class: K, precision: P, alignment: int
 @pytest.mark.parametrize(("name", "kernel_class"), OTHERS, ids=[name[:40] for name, _ in OTHERS])
 def test_other_device_work(name: str, kernel_class: K) -> None:
     assert decode(name).kernel_class is kernel_class
+
+
+def test_an_alignment_of_any_length_is_read() -> None:
+    assert decode("cutlass_80_simt_sgemm_128x32_nn_align" + "9" * 5000).kernel_class is K.GEMM_SIMT

@@ -1,6 +1,7 @@
 """Steps from every source, warm-up, and device work by launch."""
 
 import numpy as np
+import pytest
 
 from tests.builders import TraceBuilder, row_of
 from torchtraceap.analyzer.timeline.launches import build_launches
@@ -166,3 +167,12 @@ def test_no_work_no_steps():
     _, steps = steps_of(TraceBuilder())
     assert len(steps) == 0
     assert not steps.is_cold
+
+
+@pytest.mark.parametrize("number", ["9" * 30, "9" * 5000, "\u00b2", "-1", ""])
+def test_a_step_whose_number_is_none(number: str):
+    b = TraceBuilder()
+    for name in (number, "5"):
+        with b.annotation(f"ProfilerStep#{name}"):
+            iteration(b)
+    assert steps_of(b)[1].number.tolist() == [NONE, 5]

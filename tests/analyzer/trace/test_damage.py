@@ -76,6 +76,34 @@ def test_fields_of_odd_types(tmp_path: Path, odd: dict[str, object]) -> None:
     assert len(trace) == 3
 
 
+@pytest.mark.parametrize("odd", [[1, 2], {"a": 1, "b": 2}, [], "1,2", 10**40, 2**62, True])
+@pytest.mark.parametrize("field", ["ts", "dur"])
+def test_times_that_are_none(tmp_path: Path, field: str, odd: object) -> None:
+    flows = [event(ph=ph, cat="ac2g", id=1) | {field: odd} for ph in "sf"]
+    memory = event(ph="i", name="[memory]") | {field: odd}
+    trace = read_events(tmp_path, [event("a"), event("b", ts=20) | {field: odd}, event("c", ts=30), *flows, memory])
+    assert kinds(trace) == {"timestamp" if field == "ts" else "duration": 1}
+    assert [trace.name_of(row) for row in range(len(trace))] == (["a", "c"] if field == "ts" else ["a", "b", "c"])
+
+
+@pytest.mark.parametrize(
+    "huge", [2**70, -(2**70), "9" * 30, "9" * 5000, "stream " + "9" * 5000, "stream \u00b2", 1e300]
+)
+@pytest.mark.parametrize("field", ["pid", "tid"])
+def test_huge_identifiers(tmp_path: Path, field: str, huge: object) -> None:
+    trace = read_events(tmp_path, [event(), event("k", cat="kernel", ts=20) | {field: huge}])
+    assert len(trace) == 2
+    assert (trace.device if field == "pid" else trace.stream).tolist()[1] == -1
+
+
+@pytest.mark.parametrize("huge", [2**70, "9" * 5000, 1e300, float("nan"), [1]])
+def test_huge_figures_of_the_document(tmp_path: Path, huge: object) -> None:
+    device = {"id": 0, "name": "X", "numSms": huge, "computeMajor": huge}
+    trace = read_events(tmp_path, [event()], deviceProperties=[device], baseTimeNanoseconds=huge)
+    assert abs(trace.info.base_ns) < 2**63
+    assert all(abs(each.multiprocessors) < 2**63 for each in trace.info.devices)
+
+
 def test_events_that_are_no_objects(tmp_path: Path) -> None:
     trace = read_events(tmp_path, [event("a"), 3, event("b", ts=20)])
     assert kinds(trace)["event"] >= 1

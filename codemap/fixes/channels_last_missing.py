@@ -6,7 +6,7 @@ from ...analyzer.findings import Fix, Related, Safety
 from .base import Case, Confirmation, Fixer
 from .edits import Patch
 from .memory_format import convert_input, convert_model, has_views, is_converted
-from .models import ModelCall, assigned_target, chain_end, model_call
+from .models import CALL_WORDS, ModelCall, assigned_target, chain_end, model_call
 from .resolve import Value
 from .scene import Scene, scene, searcher
 
@@ -52,4 +52,4 @@ def _keeps_working(view: Scene, construction: Value) -> bool:
     return not any(has_views(file) for file in {made.outline, *(frame.outline for frame in view.frames)})
 
 
-FIXER = Fixer(_SLUG, _confirm, searcher(_confirm, ("model(", "net(", "backbone(", "encoder(", "network(")))
+FIXER = Fixer(_SLUG, _confirm, searcher(_confirm, CALL_WORDS))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from .outline import Outline, last_name
 from .resolve import Definition, Resolver, Value
-from .scene import Frame, Scene
+from .scene import Frame, Scene, frames_with
 
 _LAYERS = ("torch.nn.functional.", "torch.optim", "torch.utils", "torch.profiler", "torch.device")
 _BUILDERS = (
@@ -17,6 +17,8 @@ _BUILDERS = (
     "torch.hub.load",
     "monai.networks",
 )
+CALL_WORDS = ("model(", "net(", "backbone(", "encoder(", "network(", "self(")
+"""What the text of a statement that calls a model holds."""
 _CHAINED = ("to", "cuda", "eval", "train", "half", "float", "bfloat16", "requires_grad_")
 _KEEPING = (*_CHAINED, "compile", "DataParallel", "DistributedDataParallel", "prepare", "setup", "script", "deepcopy")
 """Calls that give back the module they were given, or a wrapper that is called like it."""
@@ -42,12 +44,46 @@ def model_call(scene: Scene) -> ModelCall | None:
     Outermost, because a fix concerns the whole model: of `block(x)` inside `model(x)` it is `model(x)`.
     """
     for frame in reversed(scene.frames):
-        for call in frame.calls():
-            if not _may_be_model(call.func) or _is_layer_of_model(scene.resolver, frame.outline, call):
-                continue
-            if built := constructions(scene.resolver, Value(frame.outline, call.func)):
-                return ModelCall(frame, call, tuple(built))
+        if found := _model_called(scene.resolver, frame):
+            return found
     return None
+
+
+def only_model_call(scene: Scene) -> ModelCall | None:
+    """The call of the workspace's only model, for a trace that doesn't say what was called from where."""
+    found: ModelCall | None = None
+    for frame in frames_with(scene.case.workspace, CALL_WORDS):
+        called = _model_called(scene.resolver, frame)
+        if called is None:
+            continue
+        if found is not None and called.constructions[0].node is not found.constructions[0].node:
+            return None
+        found = found or called
+    return found
+
+
+def _model_called(resolver: Resolver, frame: Frame) -> ModelCall | None:
+    """The first call of a model in a frame's statements."""
+    for call in frame.calls():
+        if last_name(call.func) == "self":
+            built = _own_constructions(resolver, frame.outline, call)
+        elif _may_be_model(call.func) and not _is_layer_of_model(resolver, frame.outline, call):
+            built = constructions(resolver, Value(frame.outline, call.func))
+        else:
+            continue
+        if built:
+            return ModelCall(frame, call, tuple(built))
+    return None
+
+
+def _own_constructions(resolver: Resolver, file: Outline, call: ast.Call) -> list[Value]:
+    """Where the modules are constructed that call themselves: `self(x)` in a `training_step`."""
+    owner = file.enclosing_class(call)
+    if owner is None:
+        return []
+    made = [one for one in resolver.calls_of(owner.name) if is_construction(resolver, one)]
+    classes = [(one, resolver.instance_class(one)) for one in made]
+    return [one for one, its_class in classes if its_class is not None and its_class.node is owner]
 
 
 def constructions(resolver: Resolver, model: Value) -> list[Value]:
@@ -64,7 +100,9 @@ def constructions(resolver: Resolver, model: Value) -> list[Value]:
             or resolver.definition(Value(value.outline, value.node.func)) is not None
         )
 
-    return resolver.find(model, lambda one: is_construction(resolver, one), keeps_module)
+    found = resolver.find(model, lambda one: is_construction(resolver, one), keeps_module)
+    # A registry or a table of classes makes it: then the call of the workspace's own builder is the construction.
+    return found or resolver.find(model, _is_built_model, keeps_module)
 
 
 def _may_be_model(func: ast.expr) -> bool:
@@ -96,14 +134,20 @@ def is_construction(resolver: Resolver, value: Value) -> bool:
 def _is_named_model(resolver: Resolver, value: Value) -> bool:
     """A call of something outside the workspace whose result is called a model: `net = smp.Unet(...)`."""
     assert isinstance(value.node, ast.Call)
+    return _is_built_model(value) and resolver.definition(Value(value.outline, value.node.func)) is None
+
+
+def _is_built_model(value: Value) -> bool:
+    """A call that looks like a constructor or a builder, whose result is called a model."""
+    if not isinstance(value.node, ast.Call):
+        return False
     file, func = value.outline, value.node.func
     target = assigned_target(file, chain_end(file, value.node))
     if target is None or not any(word in last_name(target).lower() for word in ("model", "net", "backbone", "encoder")):
         return False
     if last_name(func) in _KEEPING or file.dotted(func).startswith(("torch.", "copy.")):
         return False
-    is_builder = last_name(func)[:1].isupper() or last_name(func).startswith(("build", "create", "get", "make", "load"))
-    return is_builder and resolver.definition(Value(file, func)) is None
+    return last_name(func)[:1].isupper() or last_name(func).startswith(("build", "create", "get", "make", "load"))
 
 
 def last_part(dotted: str) -> str:

@@ -87,7 +87,7 @@ class Resolver:
         if isinstance(node.value, ast.Name) and node.value.id in ("self", "cls"):
             owner = file.enclosing_class(node)
             return self._method(Definition(file, owner), node.attr) if owner else None
-        if (other := self._module(file, file.dotted(node.value))) is not None:
+        if (other := self._imported(file, node.value)) is not None:
             return _top_level(other, node.attr)
         owners = (self.instance_class(one) for one in self.find(Value(file, node.value), self._is_instance))
         return next((method for owner in owners if owner and (method := self._method(owner, node.attr))), None)
@@ -133,7 +133,7 @@ class Resolver:
                 owner = file.enclosing_class(node)
                 yield from self._of_attribute(Definition(file, owner), node.attr) if owner else ()
             case ast.Attribute():
-                if (other := self._module(file, file.dotted(node.value))) is not None:
+                if (other := self._imported(file, node.value)) is not None:
                     yield from _module_values(other, node.attr)
                     return
                 owners = [self.instance_class(one) for one in self.find(Value(file, node.value), self._is_instance)]
@@ -280,6 +280,17 @@ class Resolver:
                 if isinstance(node, FUNCTIONS) and node.name == name:
                     return Definition(one.outline, node)
         return None
+
+    def _imported(self, file: Outline, node: ast.expr) -> Outline | None:
+        """The workspace file that an expression names as a module; a variable may be called like one (`model.py`)."""
+        root = node
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if not isinstance(root, ast.Name):
+            return None
+        bound = file.lookup(root)
+        is_import = any(isinstance(binding.node, ast.Import | ast.ImportFrom) for binding in bound)
+        return self._module(file, file.dotted(node)) if is_import else None
 
     def _module(self, file: Outline, dotted: str) -> Outline | None:
         """The workspace file that a module name stands for, as this file would import it."""

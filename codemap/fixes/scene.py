@@ -96,6 +96,12 @@ def searcher(
     return search
 
 
+def frames_with(workspace: Workspace, words: Sequence[str]) -> Iterator[Frame]:
+    """A frame for every statement whose text holds one of `words`."""
+    for file, statement in _statements_with(workspace, words):
+        yield Frame(file, file.location(statement), (statement,))
+
+
 def _offer(confirmation: Confirmation) -> int:
     safeties = [fix.safety for fix in confirmation.fixes]
     return 0 if Safety.SAFE in safeties else 1 if safeties else 2

@@ -87,3 +87,16 @@ def test_an_argument_is_found_in_unpacked_dicts_and_its_number_in_the_settings()
     assert held.value is not None and file.segment(held.value.node) == "cfg.workers"
     assert [one.node.lineno for one in constants(resolver, held.value)] == [5]
     assert argument(resolver, Value(file, file.calls("load")[0]), "other").value is None
+
+
+def test_a_variable_called_like_a_file_is_no_module():
+    files = {
+        "data.py": (
+            "from torch.utils.data import DataLoader\n\nclass Data:\n    def batches(self):\n"
+            "        return DataLoader(self.train)\n"
+        ),
+        "main.py": (
+            "from data import Data\n\ndef fit(data):\n    for x in data.batches():\n        x\n\nfit(Data())\n"
+        ),
+    }
+    assert looked_up(files, "main.py", "for x in") == ["data.py:5"]

@@ -10,11 +10,12 @@ from .base import Case, Confirmation, Fixer
 from .bindings import walk_scope
 from .edits import Patch
 from .memory_format import convert_input, convert_model, is_converted
-from .models import assigned_target, chain_end, model_call
+from .models import assigned_target, chain_end, model_call, only_model_call
 from .outline import Outline, find, last_name
 from .scene import Scene, scene, searcher
 
 _SLUG = "permute-contiguous-churn"
+_CHANNEL_MOVES = ((0, 2, 3, 1), (0, 3, 1, 2))
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,12 +168,15 @@ def _one_layout(view: Scene, first: Churn, second: Churn) -> Confirmation:
     file, like = view.here.outline, view.case.location
     place = file.location(file.statement(first.node), like)
     related = _second_place(file, first, second, view)
+    model = model_call(view) or only_model_call(view)
+    if first.order in _CHANNEL_MOVES and model is None:
+        reason = "the copies go only if the whole model runs in channels_last, and its construction was not found"
+        return Confirmation(place, (), related, reason)
     patches = {file.path: Patch(file)}
     for churn in (first, second):
         patches[file.path].replace_span(file.span(churn.permute)[1], file.span(churn.node)[1], "")
     title = "Keep the permutes as views"
-    model = model_call(view)
-    if first.order in ((0, 2, 3, 1), (0, 3, 1, 2)) and model is not None:
+    if first.order in _CHANNEL_MOVES and model is not None:
         construction = model.constructions[0]
         home = construction.outline
         chain = chain_end(home, construction.node)

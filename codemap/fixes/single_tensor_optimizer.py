@@ -8,8 +8,9 @@ from ...analyzer.findings import Fix, Related, Safety
 from .base import Case, Confirmation, DeviceFacts, Fixer
 from .calls import edit_call
 from .edits import Patch
+from .models import assigned_target
 from .outline import last_name
-from .resolve import Resolver, Value
+from .resolve import Resolver, Value, Wanted
 from .scene import Scene, scene, searcher
 from .settings import argument
 from .versions import is_older
@@ -18,24 +19,28 @@ _SLUG = "single-tensor-optimizer"
 _FOREACH = frozenset(
     ["ASGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "RMSprop", "Rprop", "SGD"]
 )
+_BUILDERS = ("build", "create", "get", "make", "configure")
 _FUSED_ON_CPU = frozenset(["Adagrad", "Adam", "AdamW", "SGD"])
 
 
 def _confirm(case: Case) -> Confirmation | None:
     view = scene(case)
-    made = _optimizers(view) if view is not None else []
-    if view is None or not made:
+    if view is None:
         return None
+    made = _optimizers(view, _is_optimizer)
+    if not made:
+        built = _optimizers(view, _is_built_optimizer)
+        return _built(view, built[0]) if built else None
     for optimizer in made:
         if not _is_multi(view.resolver, optimizer):
             return _confirmation(view, optimizer)
     return None
 
 
-def _optimizers(view: Scene) -> list[Value]:
+def _optimizers(view: Scene, wanted: Wanted) -> list[Value]:
     """Constructors of the optimizers whose `step` is called at the place or above it."""
     for frame in view.frames:
-        own = [Value(frame.outline, call) for call in frame.calls() if _is_optimizer(Value(frame.outline, call))]
+        own = [Value(frame.outline, call) for call in frame.calls() if wanted(Value(frame.outline, call))]
         if own:
             return own
         found: list[Value] = []
@@ -44,7 +49,7 @@ def _optimizers(view: Scene) -> list[Value]:
                 continue
             receivers = [call.func.value, *call.args]  # `scaler.step(optimizer)`
             for receiver in receivers:
-                found.extend(view.resolver.find(Value(frame.outline, receiver), _is_optimizer))
+                found.extend(view.resolver.find(Value(frame.outline, receiver), wanted))
         if found:
             return found
     return []
@@ -55,6 +60,22 @@ def _is_optimizer(value: Value) -> bool:
         return False
     name = value.outline.dotted(value.node.func)
     return name.startswith("torch.optim.") and "lr_scheduler" not in name and last_name(value.node.func)[:1].isupper()
+
+
+def _is_built_optimizer(value: Value) -> bool:
+    """A builder's call whose result is called an optimizer: a table or a registry knows the class."""
+    if not isinstance(value.node, ast.Call):
+        return False
+    target = assigned_target(value.outline, value.node)
+    is_named = target is not None and ("optim" in last_name(target).lower() or last_name(target) == "opt")
+    return is_named and last_name(value.node.func).startswith(_BUILDERS)
+
+
+def _built(view: Scene, optimizer: Value) -> Confirmation:
+    """An optimizer whose class the source leaves to a table: where it is asked for, without a fix."""
+    place = optimizer.outline.location(optimizer.node, view.case.location)
+    related = () if place.line == view.case.location.line else (Related("the step", view.case.location),)
+    return Confirmation(place, (), related, "its class is looked up in a table: pass fused=True where it is configured")
 
 
 def _is_multi(resolver: Resolver, optimizer: Value) -> bool:
@@ -119,4 +140,5 @@ def _fix(resolver: Resolver, optimizer: Value, chosen: str) -> Fix:
     return Fix(_SLUG, f"Update all parameters together ({chosen}=True)", Safety.SAFE, patch.edits())
 
 
-FIXER = Fixer(_SLUG, _confirm, searcher(_confirm, ("optim.", "SGD(", "Adam(", "AdamW(", "RMSprop(", "Adagrad(")))
+_WORDS = ("optim.", "optimizer =", "opt =", "SGD(", "Adam(", "AdamW(", "RMSprop(", "Adagrad(")
+FIXER = Fixer(_SLUG, _confirm, searcher(_confirm, _WORDS))

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import os
 import stat
-import tokenize
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 import pathspec
 
-from .source import BOM, SourceFile, parse_source
+from .source import BOM, SourceFile, decode, parse_source
 
 IGNORED_FOLDERS = frozenset({"__pycache__", "__pypackages__", "node_modules", "site-packages", "venv", "env"})
 """Never walked into, nor any folder whose name starts with a dot, nor one that holds a `pyvenv.cfg`."""
@@ -136,15 +134,6 @@ def open_workspace(
     """A workspace over `root`. `overlay` gives unsaved editor texts by path relative to the root, with "/"; `parses`
     keeps what is parsed for the next one."""
     return ProjectWorkspace(root, overlay or {}, limits or ReadLimits(), parses)
-
-
-def decode(data: bytes) -> tuple[str, str]:
-    """The text of a Python file by its byte order mark or coding comment, and "" or what is wrong with it."""
-    try:
-        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
-        return data.decode(encoding), ""
-    except (SyntaxError, UnicodeDecodeError, LookupError) as error:
-        return data.decode("utf-8", errors="replace"), f"cannot be decoded: {error}"
 
 
 def _walk(root: Path) -> Iterator[str]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 import warnings
 from dataclasses import dataclass
 
@@ -54,6 +56,15 @@ class SourceFile:
         """The innermost function whose lines include `line`; the module outside all; None without a tree."""
         holding = [f for f in self.functions if f.first_line <= line <= f.end_line]
         return min(holding, key=lambda f: f.end_line - f.first_line) if holding else next(iter(self.functions), None)
+
+
+def decode(data: bytes) -> tuple[str, str]:
+    """The text of a Python file by its byte order mark or coding comment, and "" or what is wrong with it."""
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        return data.decode(encoding), ""
+    except (SyntaxError, UnicodeDecodeError, LookupError) as error:
+        return data.decode("utf-8", errors="replace"), f"cannot be decoded: {error}"
 
 
 def split_lines(text: str) -> tuple[str, ...]:

@@ -8,20 +8,22 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import platformdirs
-from lsprotocol import types as lsp
 
 from ..analyzer.figures import format_ms
 from ..analyzer.findings import Severity
 from ..analyzer.trace.settle import is_complete
 from .client import Client, Document
-from .folders import Folder, Folders
+from .folders import Folder, Folders, Published
 from .messages import Analyze, Analyzed, Failed, Progress
 from .process import WorkerProcess
 from .publish import Publisher
 from .settings import Settings
-from .watcher import Listener, TraceFolders, Watcher
+
+if TYPE_CHECKING:
+    from .watcher import Watcher
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +46,7 @@ class Engine:
         self.sources = sources
         self._client = client
         self._waiting: dict[tuple[str, Path], Waiting] = {}
+        self._publishers: dict[str, Publisher] = {}
         self._loop = asyncio.get_running_loop()
         self._worker: asyncio.Task[None] | None = None
         self._job: asyncio.Task[bool] | None = None
@@ -67,6 +70,7 @@ class Engine:
             self._unwatch(folder)
             folder.state.clear()
             self.publish(folder)
+            self._publishers.pop(uri, None)
 
     def configure(self, folder: Folder, settings: Settings) -> None:
         """Apply changed settings: only what depends on them is done again."""
@@ -84,6 +88,8 @@ class Engine:
         self._client.refresh_lenses()
 
     def _watch(self, folder: Folder) -> None:
+        from .watcher import Listener, TraceFolders, Watcher  # the client is answered before these are imported
+
         self._unwatch(folder)
         if not folder.settings.enable:
             return
@@ -150,6 +156,8 @@ class Engine:
 
     async def look_again(self, folder: Folder) -> None:
         """Analyse the newest traces of a folder, also those that were before."""
+        from .watcher import TraceFolders
+
         traces = TraceFolders(folder.root, folder.settings.trace_folders)
         found = await asyncio.to_thread(traces.existing)
         self._on_existing(folder, [(path, stamp.modified_ns) for path, stamp in found])
@@ -165,6 +173,7 @@ class Engine:
             self._job.cancel()
 
     async def _work(self) -> None:
+        warming = asyncio.create_task(self.sources.start())  # what is found now will be edited soon
         while self._waiting:
             key = max(self._waiting, key=lambda key: self._waiting[key].recorded_ns)
             waiting = self._waiting.pop(key)
@@ -175,6 +184,7 @@ class Engine:
             elif (error := self._job.exception()) is not None:
                 log.error("analysis of %s failed", waiting.trace, exc_info=error)
         self._job = None
+        await warming
 
     async def _analyze(self, waiting: Waiting) -> bool:
         """Analyse one trace and show what it says. False if that was not possible."""
@@ -198,7 +208,6 @@ class Engine:
         if not isinstance(answer, Analyzed) or folder not in self.folders:
             return False
         self._take(waiting, answer)
-        await self.sources.start()
         return True
 
     def _take(self, waiting: Waiting, answer: Analyzed) -> None:
@@ -223,38 +232,52 @@ class Engine:
     # Showing
 
     def publish(self, folder: Folder, only: str | None = None) -> None:
-        """Show a folder's findings, or only those of the file at the path `only`."""
-        publisher = self.publisher(folder)
-        open_paths = {
-            path: document for document in self._client.documents() if (path := self._path(folder, document.uri))
-        }
-        settings = folder.settings
-        wanted: dict[str, tuple[str | None, int | None, list[lsp.Diagnostic]]] = {}
-        for path in folder.state.paths() if only is None else {only} & folder.state.paths():
-            if settings.enable and (settings.diagnostic_mode == "workspace" or path in open_paths):
-                version = open_paths[path].version if path in open_paths else None
-                wanted[folder.uri_of(path)] = (path, version, publisher.diagnostics(path, settings))
-        if only is None and settings.enable and settings.diagnostic_mode == "workspace":
-            for uri, diagnostics in publisher.unplaced(settings).items():
-                wanted[uri] = (None, None, diagnostics)
-        for uri, path in list(folder.published.items()):
-            if uri not in wanted and (only is None or path == only):
+        """Show a folder's findings: those of the file at the path `only`, or all, where they differ from what is shown.
+
+        A file that was edited gets its diagnostics with the new version, even if they are the same.
+        """
+        wanted = self._wanted(folder, only)
+        for uri, shown in list(folder.published.items()):
+            if uri not in wanted and (only is None or shown.path == only):
                 del folder.published[uri]
                 self._client.publish(uri, None, [])
-        for uri, (path, version, diagnostics) in wanted.items():
-            if diagnostics or uri in folder.published:
-                folder.published[uri] = path
-                self._client.publish(uri, version, diagnostics)
+        for uri, shown in wanted.items():
+            before = folder.published.get(uri)
+            if (shown.diagnostics or before is not None) and (only is not None or shown != before):
+                folder.published[uri] = shown
+                self._client.publish(uri, shown.version, list(shown.diagnostics))
+
+    def _wanted(self, folder: Folder, only: str | None) -> dict[str, Published]:
+        """What is to be shown, by URI."""
+        publisher, settings, state = self.publisher(folder), folder.settings, folder.state
+        versions = {
+            path: document.version
+            for document in self._client.documents()
+            if (path := self._path(folder, document.uri))
+        }
+        wanted: dict[str, Published] = {}
+        for path in state.paths() if only is None else {only} & state.paths():
+            if settings.enable and (settings.diagnostic_mode == "workspace" or path in versions):
+                diagnostics = tuple(publisher.diagnostics(path, settings))
+                wanted[folder.uri_of(path)] = Published(path, versions.get(path), diagnostics)
+        if only is None:
+            publisher.forget_gone()
+            if settings.enable and settings.diagnostic_mode == "workspace":
+                for uri, diagnostics in publisher.unplaced(settings).items():
+                    wanted[uri] = Published(None, None, tuple(diagnostics))
+        return wanted
 
     def publisher(self, folder: Folder) -> Publisher:
-        """What turns the folder's findings into diagnostics, as they are now."""
-        return Publisher(
-            folder.state,
-            self._client.encoding,
-            folder.uri_of,
-            lambda trace: Path(trace).as_uri(),
-            self._client.has_related,
-        )
+        """What turns the folder's findings into diagnostics."""
+        if folder.uri not in self._publishers:
+            self._publishers[folder.uri] = Publisher(
+                folder.state,
+                self._client.encoding,
+                folder.uri_of,
+                lambda trace: Path(trace).as_uri(),
+                self._client.has_related,
+            )
+        return self._publishers[folder.uri]
 
     # Documents
 

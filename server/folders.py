@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from lsprotocol import types as lsp
 from pygls import uris
 
 from .settings import Settings
 from .state import FolderState
-from .watcher import Watcher
+
+if TYPE_CHECKING:
+    from .watcher import Watcher
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """The diagnostics of ours that a document holds."""
+
+    path: str | None
+    """The file's path in its folder; None for a trace."""
+    version: int | None
+    diagnostics: tuple[lsp.Diagnostic, ...]
 
 
 class Folder:
@@ -22,14 +37,18 @@ class Folder:
         self.settings = Settings()
         self.state = FolderState()
         self.watcher: Watcher | None = None
-        self.published: dict[str, str | None] = {}
-        """URIs that hold diagnostics of ours; with the file's path, None for a trace."""
+        self.published: dict[str, Published] = {}
+        """What the client shows, by URI."""
         self.uris: dict[str, str] = {}
         """How the client writes the URI of each file that it has opened, by path."""
+        self._made_uris: dict[str, str] = {}
 
     def uri_of(self, path: str) -> str:
         """The URI of a file of this folder, as the client writes it."""
-        return self.uris.get(path) or (self.root / path).as_uri()
+        known = self.uris.get(path) or self._made_uris.get(path)
+        if known is None:
+            known = self._made_uris[path] = (self.root / path).as_uri()
+        return known
 
     def relative(self, file: Path) -> str | None:
         """A file's path relative to the root, with "/"; None if it is not inside. Links are followed."""

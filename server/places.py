@@ -28,6 +28,12 @@ def speaks_of(finding: Finding, path: str) -> bool:
     return any(other.location.path == path for other in finding.related)
 
 
+def paths_of(finding: Finding) -> tuple[str, ...]:
+    """The files that the finding's place and the related ones are in."""
+    related = [other.location.path for other in finding.related]
+    return tuple(dict.fromkeys(related if finding.location is None else [finding.location.path, *related]))
+
+
 def trimmed(place: Location, lines: Sequence[str]) -> Location:
     """`place` without white space at its ends (edits by whole lines leave some). `lines[0]` is line 1."""
     line, column, end_line, end_column = place.line, place.column, place.end_line, place.end_column

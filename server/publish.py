@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from lsprotocol import types as lsp
 
@@ -10,7 +11,7 @@ from ..analyzer.findings import Evidence, Finding, Location, Severity
 from .documents import lines_with_ends, to_units
 from .merge import Seen, recurring
 from .pages import page_uri
-from .places import trimmed
+from .places import paths_of, trimmed
 from .settings import Settings
 from .state import FolderState
 
@@ -23,8 +24,20 @@ SEVERITIES = {
 TOP = lsp.Range(lsp.Position(0, 0), lsp.Position(0, 0))
 
 
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A diagnostic, and all that it was made from."""
+
+    seen: Seen
+    files: list[tuple[str, str | None]]
+    """URI and text of each file that the finding speaks of."""
+    recordings: int
+    diagnostic: lsp.Diagnostic
+
+
 class Publisher:
-    """Turns a folder's findings into diagnostics, in one client's units."""
+    """Turns a folder's findings into diagnostics, in one client's units. What it made is kept while it stays right:
+    saving a file touches one finding of hundreds."""
 
     def __init__(
         self,
@@ -39,7 +52,8 @@ class Publisher:
         self._uri_of = uri_of
         self._trace_uri = trace_uri
         self._has_related = has_related
-        self._lines: dict[str, tuple[str, ...]] = {}
+        self._lines: dict[str, tuple[str, tuple[str, ...]]] = {}
+        self._made: dict[int, _Made] = {}
 
     def diagnostics(self, path: str, settings: Settings) -> list[lsp.Diagnostic]:
         """The diagnostics of one file."""
@@ -63,9 +77,11 @@ class Publisher:
 
     def lines(self, path: str) -> tuple[str, ...]:
         """The lines, with ends, of the text that a file's places refer to."""
-        if path not in self._lines:
-            self._lines[path] = lines_with_ends(self._state.text(path) or "")
-        return self._lines[path]
+        text = self._state.text(path) or ""
+        known = self._lines.get(path)
+        if known is None or known[0] is not text:
+            known = self._lines[path] = (text, lines_with_ends(text))
+        return known[1]
 
     def range_of(self, where: Location) -> lsp.Range:
         """A place as the client counts."""
@@ -84,6 +100,18 @@ class Publisher:
 
     def diagnostic(self, seen: Seen) -> lsp.Diagnostic:
         """One finding as a diagnostic."""
+        files = [(self._uri_of(path), self._state.text(path)) for path in paths_of(seen.finding)]
+        recordings = len(self._state.recordings)
+        made = self._made.get(seen.id)
+        if made is None or made.seen is not seen or made.files != files or made.recordings != recordings:
+            made = self._made[seen.id] = _Made(seen, files, recordings, self._diagnostic(seen))
+        return made.diagnostic
+
+    def forget_gone(self) -> None:
+        """Let go of diagnostics of findings that are no more."""
+        self._made = {seen.id: made for seen in self._state.seen if (made := self._made.get(seen.id)) is not None}
+
+    def _diagnostic(self, seen: Seen) -> lsp.Diagnostic:
         finding = seen.finding
         page = page_uri(finding.slug)
         return lsp.Diagnostic(
@@ -105,15 +133,24 @@ class Publisher:
         )
 
     def _related(self, seen: Seen) -> list[lsp.DiagnosticRelatedInformation]:
-        """The call chain and other places, then the evidence, which is in the trace."""
-        places = [
+        """The call chain and other places, then what was measured, at the finding's own place."""
+        finding = seen.finding
+        related = [
             lsp.DiagnosticRelatedInformation(
                 lsp.Location(self._uri_of(other.location.path), self.range_of(other.location)), other.message
             )
-            for other in seen.finding.related
+            for other in finding.related
         ]
-        trace = lsp.Location(self._trace_uri(seen.trace), TOP)
-        return places + [lsp.DiagnosticRelatedInformation(trace, evidence_line(item)) for item in seen.finding.evidence]
+        if finding.evidence:
+            where = finding.location
+            here = (
+                lsp.Location(self._trace_uri(seen.trace), TOP)
+                if where is None
+                else lsp.Location(self._uri_of(where.path), self.range_of(where))
+            )
+            measured = "; ".join(map(evidence_line, finding.evidence))
+            related.append(lsp.DiagnosticRelatedInformation(here, f"measured: {measured}"))
+        return related
 
 
 def is_wanted(finding: Finding, settings: Settings) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,7 +12,7 @@ from ..analyzer.figures import format_ms
 from ..analyzer.findings import Finding, Fix, Safety
 from ..codemap.edits import compatible
 from ..codemap.fixes.base import Confirmation
-from ..codemap.project import decode
+from ..codemap.source import decode
 from .documents import differences
 from .engine import Engine
 from .folders import Folder
@@ -38,16 +39,15 @@ class Repairs:
         self._engine = engine
         self._changed = changed
         self._tasks: dict[tuple[str, str], asyncio.Task[None]] = {}
-        self._again: set[tuple[str, str]] = set()
+        self._saved: dict[tuple[str, str], asyncio.Event] = {}
 
     def recheck(self, folder: Folder, path: str) -> None:
         """Look again at what a file that was saved has to do with. A save meanwhile makes it look once more."""
         key = (folder.uri, path)
+        self._saved.setdefault(key, asyncio.Event()).set()
         running = self._tasks.get(key)
-        if running is not None and not running.done():
-            self._again.add(key)
-            return
-        self._tasks[key] = asyncio.create_task(self._recheck(folder, path))
+        if running is None or running.done():
+            self._tasks[key] = asyncio.create_task(self._recheck(folder, path, self._saved[key]))
 
     def file_changed(self, folder: Folder, path: str) -> None:
         """A file that no editor has open was written or deleted."""
@@ -82,24 +82,21 @@ class Repairs:
         texts = {path: text for path in paths if (text := self._text(folder, path)) is not None}
         return compatible(fixes, texts)[0]
 
-    async def _recheck(self, folder: Folder, path: str) -> None:
+    async def _recheck(self, folder: Folder, path: str, saved: asyncio.Event) -> None:
         """First what was edited; then the others, a few at a time, since a fix elsewhere may have cured them too."""
-        key = (folder.uri, path)
-        while True:
-            self._again.discard(key)
+        while saved.is_set():
+            saved.clear()
             concerned = [
                 seen
                 for seen in folder.state.seen
                 if speaks_of(seen.finding, path) and not folder.state.is_silenced(seen)
             ]
-            edited = [seen for seen in concerned if seen.is_edited]
-            await self._settle(folder, edited, WHOLE_S)
-            await asyncio.sleep(REST_AFTER_S)
+            await self._settle(folder, [seen for seen in concerned if seen.is_edited], WHOLE_S)
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(saved.wait(), REST_AFTER_S)
             rest = [seen for seen in concerned if seen.is_confirmed and not seen.is_edited]
-            while rest and key not in self._again:
+            while rest and not saved.is_set():
                 rest = rest[await self._settle(folder, rest, SHARE_S) :]
-            if key not in self._again:
-                return
 
     async def _settle(self, folder: Folder, batch: Sequence[Seen], within_s: float) -> int:
         """Ask about findings and act on the answers; how many there were in time."""

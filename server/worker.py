@@ -6,6 +6,7 @@ It may be killed at any moment. Whatever a job prints goes to standard error, so
 from __future__ import annotations
 
 import faulthandler
+import gc
 import os
 import queue
 import sys
@@ -18,6 +19,8 @@ from typing import BinaryIO, Protocol
 from .messages import Analyze, Answer, Failed, Progress, Recheck, Reply, Request, frame, read_frame, request_decoder
 
 REPORT_EVERY_S = 0.1
+COLLECT_AFTER_S = 1.0
+"""Garbage is collected in pauses of this length: with syntax trees in memory it takes longer than a recheck."""
 
 OnProgress = Callable[[float, str], None]
 
@@ -50,8 +53,10 @@ def run(handlers: Handlers) -> None:
     requests: queue.SimpleQueue[Request] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(sys.stdin.buffer, requests), daemon=True).start()
     handlers.warm_up()
+    gc.disable()
+    gc.freeze()
     while True:
-        _send(replies, _answer(handlers, requests.get(), replies))
+        _send(replies, _answer(handlers, _next(requests), replies))
 
 
 def _read(stream: BinaryIO, requests: queue.SimpleQueue[Request]) -> None:
@@ -59,6 +64,14 @@ def _read(stream: BinaryIO, requests: queue.SimpleQueue[Request]) -> None:
         requests.put(request_decoder.decode(body))
     # The server is gone: nobody waits for the job that may be running.
     os._exit(0)
+
+
+def _next(requests: queue.SimpleQueue[Request]) -> Request:
+    try:
+        return requests.get(timeout=COLLECT_AFTER_S)
+    except queue.Empty:
+        gc.collect()
+        return requests.get()
 
 
 def _answer(handlers: Handlers, job: Request, replies: BinaryIO) -> Answer:

@@ -47,8 +47,8 @@ async def test_trace_to_fix(client: Client, project: Path, model: Path, editor: 
     assert diagnostic.data["slug"] == "slow"
     assert client.published[-1].version == 1
     told = [info.message for info in diagnostic.related_information or []]
-    evidence = ["time per step: 9.8 ms (trace events 3, 14, 159)", "operator: aten::softmax | x"]
-    assert told == ([] if editor == "emacs" else ["called here", *evidence])
+    measured = "measured: time per step: 9.8 ms (trace events 3, 14, 159); operator: aten::softmax | x"
+    assert told == ([] if editor == "emacs" else ["called here", measured])
 
     fix, ignore, fix_all = await actions(client, uri, 4)
     assert fix.title == "Use fixed (about 6.10 ms per step)" and fix.is_preferred

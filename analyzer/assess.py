@@ -9,7 +9,7 @@ import numpy as np
 
 from .analysis import DEFAULTS, Analysis, Options
 from .figures import format_ms, format_pct
-from .findings import Evidence, Finding, Severity, TraceSummary
+from .findings import SPREAD, Evidence, Finding, Severity, TraceSummary
 from .patterns.base import Candidate, Pattern
 from .patterns.missing import missing_options
 from .timeline.edit import Edit
@@ -22,8 +22,6 @@ WARNING_PCT = 10.0
 """Predicted saving, in per cent of the step, from which a finding is a warning."""
 LIKELY = 0.5
 """A candidate less probable than this is only a hint, whatever it would save."""
-SPREAD = "spread"
-"""Id of the evidence that says how much the saving differs from step to step."""
 
 
 def to_finding(

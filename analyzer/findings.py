@@ -35,6 +35,10 @@ class How(str, Enum):
     OPERATOR = "operator"
 
 
+SPREAD = "spread"
+"""Id of the evidence that says how much the saving differs from step to step."""
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """One named figure, re-computable from the events named: positions in the file's `traceEvents`."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..analyzer.assess import SPREAD
 from ..analyzer.figures import format_ms
-from ..analyzer.findings import Finding, Fix, Safety
+from ..analyzer.findings import SPREAD, Finding, Fix, Safety
 
 
 def _spread_us(finding: Finding) -> float:

@@ -10,7 +10,6 @@ import sys
 import threading
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from importlib import metadata
 
 from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException
@@ -19,6 +18,7 @@ from pygls.lsp.server import LanguageServer
 from pygls.protocol import default_converter
 from pygls.workspace import TextDocument
 
+from . import VERSION
 from .client import Report
 from .engine import Engine
 from .features import code_action, code_lens, commands, configuration, hover, progress, sync
@@ -44,9 +44,7 @@ class Server(LanguageServer):
     repairs: Repairs
 
     def __init__(self, worker: Sequence[str] = WORKER) -> None:
-        super().__init__(
-            "torchtraceap", metadata.version("torchtraceap"), protocol_cls=Protocol, converter_factory=default_converter
-        )
+        super().__init__("torchtraceap", VERSION, protocol_cls=Protocol, converter_factory=default_converter)
         self.base_settings = Settings()
         self.root_uris: list[str] = []
         self._worker = tuple(worker)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.builders import TraceBuilder, row_of
 from torchtraceap.analyzer.analysis import Options
-from torchtraceap.analyzer.assess import SPREAD, summarize, to_finding
+from torchtraceap.analyzer.assess import summarize, to_finding
 from torchtraceap.analyzer.findings import Evidence, Severity
 from torchtraceap.analyzer.patterns.base import Candidate, FixKind, Occurrence, Pattern
 from torchtraceap.analyzer.timeline.build import build_timeline

@@ -5,9 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+
+from torchtraceap.server import VERSION
 
 from .clients import FABRICATED
 from .raw import Raw
@@ -117,13 +120,17 @@ def test_a_silent_client_is_not_waited_for_long(raw: Raw, project: Path) -> None
     assert raw.ends() == 0
 
 
-def test_the_main_process_imports_nothing_heavy() -> None:
+def test_nothing_heavy_is_imported_before_the_client_is_answered() -> None:
     code = (
         "import sys, torchtraceap.server.app;"
-        "print([m for m in ('torch', 'numpy', 'libcst', 'sklearn') if m in sys.modules])"
+        "print([m for m in ('torch', 'numpy', 'libcst', 'sklearn', 'pathspec', 'watchdog') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_the_version_is_the_packages() -> None:
+    assert metadata.version("torchtraceap") == VERSION
 
 
 def test_the_fabricated_server_is_the_real_one_but_for_its_worker() -> None:

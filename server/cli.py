@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import io
+import signal
 import sys
 import traceback
 
@@ -36,6 +38,8 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line. Errors exit with 2, so that 1 can mean findings."""
+    if sys.argv[1:2] != ["serve"]:
+        _write_as_a_filter()
     try:
         code = cli.main(prog_name="torchtraceap", standalone_mode=False)
     except click.ClickException as error:
@@ -50,3 +54,12 @@ def main() -> None:
         traceback.print_exc()
         sys.exit(FAILED)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _write_as_a_filter() -> None:
+    """Write anything to any terminal, and end in silence once nobody reads on (`| head`), as other tools do."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    if sys.platform != "win32":
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)

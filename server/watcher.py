@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+import stat
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -282,8 +283,11 @@ def _is_ignored(folder: Path) -> bool:
 
 
 def _stamp(path: Path) -> Stamp | None:
+    """None where there is no regular file: opening a pipe would wait for its writer."""
     try:
         info = path.stat()
     except OSError:
+        return None
+    if not stat.S_ISREG(info.st_mode):
         return None
     return Stamp(info.st_size, info.st_mtime_ns)

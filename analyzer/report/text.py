@@ -10,6 +10,7 @@ from rich.text import Text
 
 from ..figures import format_ms, format_pct
 from ..findings import Evidence, Finding, Location, Report, Safety, Severity, TraceSummary
+from .printable import one_line, printable
 
 STYLES = {Severity.WARNING: "bold yellow", Severity.INFORMATION: "bold cyan", Severity.HINT: "bold"}
 LABEL_WIDTH = 12
@@ -36,6 +37,7 @@ def to_text(report: Report, line_of: LineOf, why_of: WhyOf) -> Text:
             text.append_text(_excerpt(finding.location, line_of))
             text.append_text(_details(finding, why_of(finding.slug)))
     text.append("\n" + count_line(report) + "\n")
+    text.plain = printable(text.plain)
     return text
 
 
@@ -47,8 +49,8 @@ def count_line(report: Report) -> str:
 
 
 def _summary(trace: TraceSummary) -> Text:
-    text = Text(", ".join(trace.paths) + "\n", style="bold")
-    steps = f"{_plural(trace.steps, 'steady step')} of {format_ms(trace.step_us)} ms on {trace.device}"
+    text = Text(one_line(", ".join(trace.paths)) + "\n", style="bold")
+    steps = f"{_plural(trace.steps, 'steady step')} of {format_ms(trace.step_us)} ms on {one_line(trace.device)}"
     shares = [
         f"{name.removesuffix('_pct').replace('_', ' ')} {format_pct(share)}"
         for name, share in trace.breakdown.items()
@@ -56,7 +58,7 @@ def _summary(trace: TraceSummary) -> Text:
     ]
     text.append(f"  {steps}\n  {', '.join(shares)}\n", style="not bold")
     for problem in trace.problems:
-        text.append(f"  could not use: {problem}\n", style="not bold yellow")
+        text.append(f"  could not use: {one_line(problem)}\n", style="not bold yellow")
     if trace.missing:
         text.append(f"  would tell more: {', '.join(trace.missing)}\n", style="not bold")
     return text
@@ -66,10 +68,10 @@ def _headline(finding: Finding) -> Text:
     place = finding.location
     where = f"{place.path}:{place.line}:{place.column}" if place else "(no line found)"
     return Text.assemble(
-        (where, "bold"),
+        (one_line(where), "bold"),
         ": ",
         (finding.severity.value, STYLES[finding.severity]),
-        f": {finding.message} ",
+        f": {one_line(finding.message)} ",
         (f"[{finding.slug}]", "dim"),
         "\n",
     )

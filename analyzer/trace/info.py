@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ def read_info(skeleton: bytes, path: Path, raw_bytes: int, limits: Limits, probl
         problems.add("metadata", "what the document says besides its events is damaged")
         fields = {}
     return TraceInfo(
-        paths=(str(path),),
+        paths=(os.fsencode(path).decode(errors="replace"),),
         devices=_devices(fields),
         distributed=_distributed(fields.get("distributedInfo")),
         with_stack=_flag(fields.get("with_stack")),

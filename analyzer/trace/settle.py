@@ -8,6 +8,9 @@ from typing import BinaryIO
 
 from isal import isal_zlib
 
+from .limits import Limits
+from .stream import is_bomb
+
 GZIP_MAGIC = b"\x1f\x8b"
 BLOCK_BYTES = 1 << 20
 TAIL_BYTES = 256
@@ -39,14 +42,17 @@ def _ends_gzip(stream: BinaryIO) -> bool:
     """Decompress (far faster than parsing) and see whether the last member's checksum was there, and right."""
     member = isal_zlib.decompressobj(16 + zlib.MAX_WBITS)
     block = stream.read(BLOCK_BYTES)
+    total = 0
     while block:
         try:
-            member.decompress(block)
+            total += len(member.decompress(block, BLOCK_BYTES))
         except isal_zlib.error:  # pyright: ignore[reportGeneralTypeIssues]
             # Damaged, not short: waiting mends nothing, and the reader says what is wrong with it.
             return True
         if member.eof and (rest := member.unused_data.lstrip(b"\0")):
             member, block = isal_zlib.decompressobj(16 + zlib.MAX_WBITS), rest
         else:
-            block = stream.read(BLOCK_BYTES)
+            block = member.unconsumed_tail or stream.read(BLOCK_BYTES)
+        if is_bomb(total, stream, Limits()):
+            return True
     return member.eof

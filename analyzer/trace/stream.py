@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import BinaryIO
 
 from isal import isal_zlib
 
-from .limits import Limits
+from .limits import Limits, TraceError
 from .problems import ProblemLog
 
 GZIP_MAGIC = b"\x1f\x8b"
@@ -28,9 +29,12 @@ def read_blocks(path: Path, limits: Limits, problems: ProblemLog, on_progress: P
 
     The content decides whether it is compressed, not the file's name. `on_progress` gets the share of the file read.
     A damaged gzip stream ends early and a document beyond `limits` is cut; both are reported in `problems`.
-    Raises `OSError` if the file cannot be read.
+    Raises `OSError` if the file cannot be read, and `TraceError` if it is a pipe or a device, which may never end.
     """
-    size = max(path.stat().st_size, 1)
+    info = path.stat()
+    if not stat.S_ISREG(info.st_mode):
+        raise TraceError("not a regular file")
+    size = max(info.st_size, 1)
     total = 0
     with path.open("rb") as file:
         compressed = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
@@ -41,12 +45,17 @@ def read_blocks(path: Path, limits: Limits, problems: ProblemLog, on_progress: P
                 message = f"the document is larger than {limits.max_bytes:,} bytes; the rest was not read"
                 problems.add("limit", message, offset=limits.max_bytes)
                 return
-            if compressed and total > max(RATIO_COUNTS_FROM, limits.max_compression_ratio * file.tell()):
+            if compressed and is_bomb(total, file, limits):
                 message = f"compressed more than {limits.max_compression_ratio} times; the rest was not read"
                 problems.add("limit", message, offset=total)
                 return
             yield block
             on_progress(min(file.tell() / size, 1.0))
+
+
+def is_bomb(total: int, file: BinaryIO, limits: Limits) -> bool:
+    """Whether `total` uncompressed bytes are too many for what has been read of `file`."""
+    return total > max(RATIO_COUNTS_FROM, limits.max_compression_ratio * file.tell())
 
 
 def _inflate(file: BinaryIO, path: Path, problems: ProblemLog) -> Iterator[bytes]:

@@ -13,6 +13,7 @@ from ...analyzer.analysis import Options
 from ...analyzer.findings import Report, Severity
 from ...analyzer.patterns.registry import all_patterns
 from ...analyzer.report.json import to_json
+from ...analyzer.report.printable import printable
 from ...analyzer.report.sarif import to_sarif
 from ...analyzer.report.text import to_text
 from ...codemap.project import ProjectWorkspace
@@ -54,7 +55,7 @@ def analyze(
     stderr = Console(stderr=True)
     outcome = examine(traces, source, Options(min_saving, select, ignore), stderr)
     for error in outcome.errors:
-        stderr.print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+        stderr.print(f"error: {printable(error)}", style="red", markup=False, highlight=False, soft_wrap=True)
     if outcome.report is not None:
         _write(outcome.report, outcome.workspace, form, output)
     sys.exit(_exit_code(outcome.report, bool(outcome.errors), fail_on))
@@ -66,7 +67,7 @@ def _write(report: Report, workspace: ProjectWorkspace, form: str, output: Path 
         return
     text = to_json(report) if form == "json" else to_sarif(report, all_patterns(), version("torchtraceap"))
     if output is None:
-        click.echo(text, nl=False)
+        click.echo(text.encode(), nl=False)  # JSON is UTF-8, whatever the terminal's encoding
     else:
         output.write_text(text, "utf-8")
 

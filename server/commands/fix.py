@@ -18,6 +18,7 @@ from rich.text import Text
 
 from ...analyzer.analysis import Options
 from ...analyzer.findings import Finding, Fix, Safety, Severity
+from ...analyzer.report.printable import printable
 from ...codemap.edits import apply_edits, by_path, compatible
 from ...codemap.project import ProjectWorkspace
 from .inputs import examine, with_inputs
@@ -45,7 +46,7 @@ def fix(
     stderr = Console(stderr=True, highlight=False, soft_wrap=True)
     outcome = examine(traces, source, Options(min_saving, select, ignore), stderr)
     for error in outcome.errors:
-        stderr.print(f"error: {error}", style="red", markup=False)
+        stderr.print(f"error: {printable(str(error))}", style="red", markup=False)
     findings = outcome.report.findings if outcome.report is not None else ()
     wanted = [finding for finding in findings if finding.severity is not Severity.HINT or select]
     chosen = dict.fromkeys(each for finding in wanted if (each := choose(finding, unsafe)) is not None)
@@ -59,7 +60,7 @@ def fix(
             else:
                 write_source(outcome.workspace, path, texts[path], text)
     except (OSError, ValueError) as error:
-        stderr.print(f"error: {error}", style="red", markup=False)
+        stderr.print(f"error: {printable(str(error))}", style="red", markup=False)
         sys.exit(FAILED)
     _tell(stderr, taken, left, wanted, unsafe, only_diff)
     sys.exit(FAILED if outcome.errors else 0)
@@ -119,7 +120,7 @@ def _print_diff(path: str, old: str, new: str) -> None:
 
 
 def _label(each: Fix) -> str:
-    return f"{each.edits[0].path}:{each.edits[0].line}: {each.title} [{each.id}]"
+    return printable(f"{each.edits[0].path}:{each.edits[0].line}: {each.title} [{each.id}]")
 
 
 def _tell(

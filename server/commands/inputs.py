@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -79,6 +80,13 @@ def known_names(_context: click.Context, parameter: click.Parameter, value: Sequ
     return names
 
 
+def known_number(_context: click.Context, parameter: click.Parameter, value: float) -> float:
+    """Refuse `nan`, which no range check catches."""
+    if math.isnan(value):
+        raise click.BadParameter("it is not a number", param=parameter)
+    return value
+
+
 def with_inputs(command: Callable[..., None]) -> Callable[..., None]:
     """Add the arguments and options by which `analyze` and `fix` take their input."""
     decorators = (
@@ -93,6 +101,7 @@ def with_inputs(command: Callable[..., None]) -> Callable[..., None]:
         click.option(
             "--min-saving",
             type=click.FloatRange(0.0, 100.0),
+            callback=known_number,
             default=Options().min_saving_pct,
             show_default=True,
             metavar="PCT",

@@ -31,7 +31,7 @@ def patterns(form: str) -> None:
     """List the anti-patterns that are looked for, and what kind of fix each has."""
     rows = [_row(pattern) for pattern in all_patterns()]
     if form == "json":
-        click.echo(msgspec.json.format(msgspec.json.encode(rows), indent=2).decode())
+        click.echo(msgspec.json.format(msgspec.json.encode(rows), indent=2))
         return
     table = Table(box=box.SIMPLE_HEAD)
     for heading in ("code", "slug", "fix", "what it is"):

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+from ...analyzer.report.printable import printable
+
 DELAY_S = 1.0
 
 
@@ -21,7 +23,7 @@ class Reporter:
 
     def stage(self, description: str) -> None:
         """Begin a part of the work whose length is not known."""
-        self._progress.update(self._task, description=description, total=None, completed=0)
+        self._progress.update(self._task, description=printable(description), total=None, completed=0)
 
     def fraction(self, done: float) -> None:
         """How much of the stage is done, from 0 to 1."""
@@ -31,7 +33,7 @@ class Reporter:
 @contextmanager
 def reporting(console: Console) -> Iterator[Reporter]:
     """Yield a reporter; whatever was drawn is gone afterwards. `console` should write to stderr."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
     progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
     task = progress.add_task("", total=None)
     timer = threading.Timer(DELAY_S, progress.start)

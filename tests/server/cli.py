@@ -1,5 +1,6 @@
 """Runs the command line: in this process where its answer matters, in one of its own where the process does."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -18,8 +19,11 @@ def torchtraceap(*arguments):
     return CliRunner().invoke(cli, [*map(str, arguments)], prog_name="torchtraceap", catch_exceptions=False)
 
 
-def start(*arguments):
-    """A process of its own, as a shell starts it."""
+def start(*arguments, **environment):
+    """A process of its own, as a shell starts it, with some variables set."""
     code = "from torchtraceap.server.cli import main; main()"
     command = [sys.executable, "-c", code, *map(str, arguments)]
-    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, env={**os.environ, **environment}
+    )

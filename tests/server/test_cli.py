@@ -1,6 +1,8 @@
 """The command line as a whole: help, version, patterns, doctor."""
 
 import json
+import signal
+import sys
 from importlib.metadata import version
 
 import pytest
@@ -52,12 +54,25 @@ def test_doctor_names_what_is_there_and_how_to_get_the_rest():
     assert all("->  pip install 'torchtraceap[" in line for line in missing)
 
 
-def test_a_reader_that_leaves_early_is_no_crash():
-    process = start("patterns", "--format", "json")
+@pytest.mark.skipif(sys.platform == "win32", reason="has no SIGPIPE")
+@pytest.mark.parametrize("command", ["analyze", "patterns"])
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_reader_that_leaves_early_is_no_crash_and_no_finding(command, form):
+    process = start(command, *([TRACE, "--source", LEAVES] if command == "analyze" else []), "--format", form)
     process.stdout.close()
     assert process.stderr.read() == b""
-    process.wait(30)
+    assert process.wait(30) == -signal.SIGPIPE
     process.stderr.close()
+
+
+@pytest.mark.parametrize("form", ["text", "json", "sarif"])
+def test_a_terminal_of_any_encoding_will_do(tmp_path, form):
+    trace = tmp_path / "spür.json.gz"
+    trace.write_bytes(TRACE.read_bytes())
+    process = start("analyze", trace, "--source", LEAVES, "--format", form, PYTHONIOENCODING="ascii")
+    output, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (1, b"")
+    assert ("sp\\xfcr" if form == "text" else "spür").encode() in output
 
 
 def test_errors_exit_with_2_and_findings_with_1_also_from_a_shell(tmp_path):

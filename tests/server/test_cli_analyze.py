@@ -176,6 +176,7 @@ def test_one_bad_trace_among_good_ones_still_shows_the_good_ones(tmp_path):
         ([TRACE, "--select", "no-such-rule"], "no such pattern: no-such-rule"),
         ([TRACE, "--source", "nowhere"], "nowhere"),
         ([TRACE, "--min-saving", "lots"], "lots"),
+        ([TRACE, "--min-saving", "nan"], "not a number"),
         ([], "PATH"),
     ],
 )

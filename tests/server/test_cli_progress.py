@@ -53,3 +53,8 @@ def test_an_error_passes_and_ends_the_bar(soon):
 
     with pytest.raises(RuntimeError, match="no"):
         drawn(fail)
+
+
+def test_a_file_s_name_is_shown_as_it_is(soon):
+    shown = drawn(lambda reporter: (reporter.stage("reading [/bold]\x1b[5m.json"), time.sleep(0.2)))
+    assert "reading [/bold]\u241b[5m.json" in shown

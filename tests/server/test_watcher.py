@@ -171,3 +171,14 @@ def test_python_files_are_told(tmp_path: Path, watch: Callable[..., Heard]) -> N
     heard = watch()
     put(tmp_path / "src" / "model.py", b"x = 1\n")
     until(lambda: "model.py" in heard.sources)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_does_not_hold_the_watcher_up(tmp_path: Path, watch: Callable[..., Heard]) -> None:
+    (tmp_path / "runs").mkdir()
+    os.mkfifo(tmp_path / "runs" / "before.json")
+    heard = watch()
+    os.mkfifo(tmp_path / "runs" / "after.json")
+    put(tmp_path / "runs" / "real.json")
+    until(lambda: heard.traces == ["real.json"])
+    assert heard.existing == []

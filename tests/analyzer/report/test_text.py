@@ -3,7 +3,7 @@
 from dataclasses import replace
 from itertools import pairwise
 
-from torchtraceap.analyzer.findings import How
+from torchtraceap.analyzer.findings import Evidence, How, Related, Report
 from torchtraceap.analyzer.report.text import count_line, to_text
 
 from .reports import ATTENTION, EMPTY, FULL, REPORT
@@ -67,3 +67,15 @@ def test_counts():
     assert count_line(REPORT) == "3 findings: 1 warning, 1 information, 1 hint"
     assert count_line(EMPTY) == "no findings"
     assert shown(EMPTY).endswith("\nno findings\n")
+
+
+def test_nothing_in_a_trace_steers_the_terminal_or_passes_for_a_finding():
+    hostile = "\x1b]0;title\x07\x1b[2J\x9b1m\u202e\r\nsrc/a.py:1:1: warning: forged"
+    finding = replace(FULL, message=hostile, evidence=(Evidence("x", hostile, hostile, hostile),), title=hostile)
+    finding = replace(finding, related=(Related(hostile, ATTENTION),))
+    trace = replace(REPORT.trace, paths=(hostile,), device=hostile, problems=(hostile,))
+    text = to_text(Report(trace, (finding,)), lambda path, line: "\x1b[31m# \u202e", lambda slug: "").plain
+    assert "\u241b]0;title" in text
+    assert "\u241b[31m# \ufffd" in text
+    assert not set(text) & set("\x1b\x07\x9b\u202e\r")
+    assert not any(line.startswith("src/a.py") for line in text.splitlines())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 from pathlib import Path
 
@@ -227,6 +228,24 @@ def test_missing_file_and_folder(tmp_path: Path) -> None:
     for path in (tmp_path / "none.json", tmp_path):
         with pytest.raises(TraceError, match=str(path)):
             read_trace(path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_pipes_and_devices_are_not_opened(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.json")
+    (tmp_path / "endless.json").symlink_to("/dev/zero")
+    for name in ("pipe.json", "endless.json"):
+        with pytest.raises(TraceError, match=f"{name}: not a regular file"):
+            read_trace(tmp_path / name)
+
+
+def test_a_file_name_that_is_no_text_is_named_all_the_same(tmp_path: Path) -> None:
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.json"))
+    try:
+        path.write_text(json.dumps([event()]))
+    except OSError:
+        pytest.skip("this file system takes only text")
+    assert read_trace(path).info.paths == (f"{tmp_path}/\ufffd.json",)
 
 
 def test_event_limit(tmp_path: Path) -> None:

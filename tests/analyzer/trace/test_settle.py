@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -45,3 +46,12 @@ def test_nothing_yet(file: Path, content: bytes) -> None:
 
 def test_what_cannot_be_read_is_not_complete(tmp_path: Path) -> None:
     assert not is_complete(tmp_path) and not is_complete(tmp_path / "missing")
+
+
+def test_a_bomb_is_not_waited_for_and_takes_no_memory(file: Path) -> None:
+    block = gzip.compress(bytes(16 << 20))
+    file.write_bytes(block * 64)  # 1 GiB, in 1 MiB
+    tracemalloc.start()
+    assert is_complete(file)
+    assert tracemalloc.get_traced_memory()[1] < 16 << 20
+    tracemalloc.stop()

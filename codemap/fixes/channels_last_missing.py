@@ -35,10 +35,10 @@ def _fix(view: Scene, model: ModelCall, construction: Value) -> Fix:
     convert_model(patch, construction.node)
     edits = ()
     if model.outline is construction.outline:
-        convert_input(patch, model)
+        convert_input(patch, model, view.resolver)
     else:
         other = Patch(model.outline)
-        convert_input(other, model)
+        convert_input(other, model, view.resolver)
         edits = other.edits()
     safety = Safety.SAFE if _keeps_working(view, construction) else Safety.UNSAFE
     return Fix(_SLUG, "Run the model and its input in channels_last", safety, (*patch.edits(), *edits))

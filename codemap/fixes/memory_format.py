@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import ast
 
+from .attention_parts import find_module
 from .calls import edit_call
 from .edits import Patch
 from .imports import name_for
 from .models import ModelCall, chain_end
 from .outline import Outline, find, last_name
+from .resolve import Resolver, Value
 from .transfers import is_dtype
 
 FORMAT = "torch.channels_last"
+_IMAGE_RANK = 4
+_FACTORIES = frozenset(f"torch.{name}" for name in ("randn", "rand", "zeros", "ones", "empty"))
+_FLAT_LAYERS = ("Linear", "Embedding")
+"""Layers whose input is no batch of images."""
 
 
 def mentions_channels_last(file: Outline, node: ast.AST) -> bool:
@@ -46,11 +52,14 @@ def convert_model(patch: Patch, construction: ast.expr) -> None:
         patch.replace_span(end, end, f".to(memory_format={layout})")
 
 
-def convert_input(patch: Patch, model: ModelCall) -> None:
-    """The model's first argument is put into the layout where it is moved to the device, else at the call."""
+def convert_input(patch: Patch, model: ModelCall, resolver: Resolver) -> None:
+    """The model's first argument is put into the layout where it is moved to the device, else at the call.
+
+    Left alone where it is no batch of images: other tensors cannot take the layout, and the weights' is enough.
+    """
     file = patch.outline
     given = next((arg for arg in model.call.args if not isinstance(arg, ast.Starred)), None)
-    if given is None or mentions_channels_last(file, given):
+    if given is None or mentions_channels_last(file, given) or not _may_be_images(resolver, model, given):
         return
     layout = name_for(patch, FORMAT)
     move = given if _is_plain_move(file, given) else None
@@ -66,6 +75,32 @@ def convert_input(patch: Patch, model: ModelCall) -> None:
     if not isinstance(given, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
         text = f"({text})"
     patch.replace(given, f"{text}.contiguous(memory_format={layout})")
+
+
+def _may_be_images(resolver: Resolver, model: ModelCall, given: ast.expr) -> bool:
+    """False where a model's input is known not to have four dimensions: by the call that makes it, or by the layer
+    that it goes into first."""
+    made = resolver.find(Value(model.outline, given), lambda one: _rank(one) is not None)
+    if any(_rank(one) != _IMAGE_RANK for one in made):
+        return False
+    owner = resolver.instance_class(model.constructions[0])
+    forward = resolver.method(owner, "forward") if owner is not None else None
+    if forward is None or isinstance(forward.node, ast.ClassDef) or len(forward.node.args.args) < 2:
+        return True
+    name = forward.node.args.args[1].arg
+    uses = (call for call in find(forward.node, ast.Call) if call.args and last_name(call.args[0]) == name)
+    return not any(find_module(forward.outline, call.func, _FLAT_LAYERS) for call in uses)
+
+
+def _rank(value: Value) -> int | None:
+    """Number of dimensions of what `torch.randn(8, 64)` and the like make; None where it isn't spelt out."""
+    node = value.node
+    if not isinstance(node, ast.Call) or value.outline.dotted(node.func) not in _FACTORIES:
+        return None
+    sizes = node.args
+    if len(sizes) == 1 and isinstance(sizes[0], ast.Tuple | ast.List):
+        sizes = sizes[0].elts
+    return None if not sizes or any(isinstance(one, ast.Starred) for one in sizes) else len(sizes)
 
 
 def has_views(file: Outline) -> bool:

@@ -182,7 +182,7 @@ def _one_layout(view: Scene, first: Churn, second: Churn) -> Confirmation:
         chain = chain_end(home, construction.node)
         if not is_converted(home, assigned_target(home, chain), chain):
             convert_model(patches.setdefault(home.path, Patch(home)), construction.node)
-            convert_input(patches.setdefault(model.outline.path, Patch(model.outline)), model)
+            convert_input(patches.setdefault(model.outline.path, Patch(model.outline)), model, view.resolver)
             title = "Keep one layout: the permutes as views, the model and its input in channels_last"
     edits = tuple(edit for patch in patches.values() for edit in patch.edits())
     return Confirmation(place, (Fix(_SLUG, title, Safety.UNSAFE, edits),), related)

@@ -86,11 +86,11 @@ class Resolver:
             return None
         if isinstance(node.value, ast.Name) and node.value.id in ("self", "cls"):
             owner = file.enclosing_class(node)
-            return self._method(Definition(file, owner), node.attr) if owner else None
+            return self.method(Definition(file, owner), node.attr) if owner else None
         if (other := self._imported(file, node.value)) is not None:
             return _top_level(other, node.attr)
         owners = (self.instance_class(one) for one in self.find(Value(file, node.value), self._is_instance))
-        return next((method for owner in owners if owner and (method := self._method(owner, node.attr))), None)
+        return next((method for owner in owners if owner and (method := self.method(owner, node.attr))), None)
 
     def instance_class(self, call: Value) -> Definition | None:
         """The workspace class that a call makes an instance of."""
@@ -274,7 +274,8 @@ class Resolver:
                     return _top_level(other, symbol)
         return None
 
-    def _method(self, owner: Definition, name: str) -> Definition | None:
+    def method(self, owner: Definition, name: str) -> Definition | None:
+        """The method of a class, or of a base class of it in the workspace."""
         for one in self.bases(owner):
             for node in one.node.body:
                 if isinstance(node, FUNCTIONS) and node.name == name:

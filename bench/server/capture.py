@@ -7,6 +7,7 @@ and nvim 0.11.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,14 +17,21 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rich.console import Console
+from rich.style import Style
+from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 EXAMPLE = REPOSITORY / "examples" / "leaves"
-COLUMNS, ROWS = 150, 26
+COLUMNS, ROWS = 144, 38
 SLUG = "unfused-attention"
 FILE = "src/vit.py"
 WITHIN_S = 90.0
+LINES_ABOVE = 12
+"""Lines of the file shown above the warning."""
+BACKGROUND, FOREGROUND = (28, 28, 28), (188, 188, 188)
+"""The colour scheme's, so that the picture is of one piece. All other colours come as RGB."""
+THEME = TerminalTheme(BACKGROUND, FOREGROUND, [BACKGROUND, *[FOREGROUND] * 7])
 SETUP = """
 vim.opt.runtimepath:append('{plugin}')
 vim.lsp.config('torchtraceap', {{
@@ -32,6 +40,8 @@ vim.lsp.config('torchtraceap', {{
 vim.lsp.enable('torchtraceap')
 vim.diagnostic.config({{ virtual_text = false, virtual_lines = {{ current_line = true }} }})
 vim.o.number, vim.o.signcolumn, vim.o.termguicolors, vim.o.laststatus = true, 'yes', true, 0
+vim.o.ruler = false
+vim.keymap.set('n', 'K', function() vim.lsp.buf.hover({{ offset_y = 1 }}) end)
 vim.cmd('syntax on | filetype on | colorscheme habamax')
 vim.api.nvim_create_autocmd('DiagnosticChanged', {{ callback = function()
   local found = vim.tbl_filter(function(d) return d.code == '{slug}' end, vim.diagnostic.get(0))
@@ -48,7 +58,7 @@ def main() -> int:
     if nvim is None or tmux is None:
         print("nvim 0.11 and tmux are needed", file=sys.stderr)
         return 1
-    with tempfile.TemporaryDirectory(prefix="leaves-") as folder:
+    with tempfile.TemporaryDirectory(prefix="leaves-", ignore_cleanup_errors=True) as folder:
         capture(Path(folder) / "leaves", nvim, [tmux, "-L", f"capture-{os.getpid()}"])
     return 0
 
@@ -68,9 +78,12 @@ def capture(root: Path, nvim: str, tmux: list[str]) -> None:
         shutil.copy(next((EXAMPLE / "traces").glob("*.json.gz")), root / "runs")
         wait_until(state, lambda line: line.isdigit())
         line = state.read_text(encoding="utf-8").strip()
-        keys(tmux, f":{line}", "Enter", "^", "zz")
+        keys(tmux, f"{line}G", "^", "zt", str(LINES_ABOVE), "C-y")
+        time.sleep(1.0)
+        keys(tmux, "K")
         time.sleep(2.0)
         save_screen(tmux, "neovim-warning")
+        keys(tmux, "Escape", "^")
         apply = "vim.lsp.buf.code_action({apply=true, filter=function(a) return a.title:find('scaled') ~= nil end})"
         keys(tmux, f":lua {apply}", "Enter")
         time.sleep(3.0)
@@ -108,8 +121,11 @@ def save_screen(tmux: list[str], name: str) -> None:
     text.write_text("\n".join(line.rstrip() for line in screen.plain.splitlines()).rstrip() + "\n", encoding="utf-8")
     with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
         console = Console(record=True, width=COLUMNS, file=nowhere, force_terminal=True, color_system="truecolor")
+        for number, word in enumerate(re.finditer(r"\S+", screen.plain)):
+            # Parts a line where blanks are, as not every renderer keeps those that a piece of text begins with.
+            screen.stylize(Style(meta={"word": number}), *word.span())
         console.print(screen, no_wrap=True, end="")
-        console.save_svg(str(picture), title="Neovim 0.11")
+        console.save_svg(str(picture), title="Neovim 0.11", theme=THEME)
 
 
 if __name__ == "__main__":

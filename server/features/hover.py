@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from ..app import Server
 
 BAR_CELLS = 30
+_MARKS = re.compile(r"[\\`*\[\]<>|]|(?<![^\W_])_|_(?![^\W_])")
+"""What Markdown would read as a mark. An underscore within a word is none."""
 FOUND_BY = {
     How.STACK: "the recorded call stack",
     How.TAG: "a record_function tag",
@@ -54,10 +57,10 @@ def explain(seen: Seen, state: FolderState) -> str:
     """A finding in Markdown."""
     finding = seen.finding
     page = page_uri(finding.slug)
-    head = f"**{_escape(finding.title)}** `{finding.slug}`"
+    head = f"**{escaped(finding.title)}** `{finding.slug}`"
     parts = [
         head,
-        _escape(recurring(finding.message, len(seen.traces), len(state.recordings))),
+        escaped(recurring(finding.message, len(seen.traces), len(state.recordings))),
         _table(finding),
         bar(state.step_us(seen.trace), finding.saving_us_per_step),
         _certainty(finding),
@@ -93,8 +96,11 @@ def repaired_at(state: FolderState, path: str, line: int) -> list[Repaired]:
 def _table(finding: Finding) -> str:
     if not finding.evidence:
         return ""
-    rows = [f"| {_escape(item.name)} | {_escape(evidence_value(item))} |" for item in finding.evidence]
-    return "\n".join(["| measured | |", "|---|--:|", *rows])
+    rows = [(escaped(item.name), escaped(evidence_value(item))) for item in finding.evidence]
+    # Padded for editors that show a table as it is written.
+    left, right = (max(map(len, column)) for column in zip(("measured", ""), *rows, strict=True))
+    head = [f"| {'measured':{left}} | {'':{right}} |", f"|{'-' * (left + 2)}|{'-' * (right + 1)}:|"]
+    return "\n".join([*head, *(f"| {name:{left}} | {value:>{right}} |" for name, value in rows)])
 
 
 def _certainty(finding: Finding) -> str:
@@ -113,18 +119,16 @@ def _first(finding: Finding) -> str:
         return ""
     check = "" if fixes[0].safety is Safety.SAFE else " (check results)"
     share = f", {format_pct(finding.saving_pct)} of the step" if finding.saving_pct > 0 else ""
-    return f"First: {_escape(fixes[0].title)}{check}{share}."
+    return f"First: {escaped(fixes[0].title)}{check}{share}."
 
 
 def _repaired(one: Repaired) -> str:
     saving = f"; about {format_ms(one.saving_us_per_step)} ms per step expected" if one.saving_us_per_step > 0 else ""
     return (
-        f"**{_escape(one.title)}** `{one.slug}`: fixed, not yet measured{saving}. Record a new trace to see the gain."
+        f"**{escaped(one.title)}** `{one.slug}`: fixed, not yet measured{saving}. Record a new trace to see the gain."
     )
 
 
-def _escape(text: str) -> str:
+def escaped(text: str) -> str:
     """Text that Markdown leaves as it is."""
-    for mark in "\\`*_[]<>|":
-        text = text.replace(mark, f"\\{mark}")
-    return text.replace("\n", " ")
+    return _MARKS.sub(r"\\\g<0>", text).replace("\n", " ")

@@ -262,7 +262,9 @@ async def test_hover_and_lenses(client: Client, project: Path, model: Path) -> N
     hover = await client.text_document_hover_async(lsp.HoverParams(identifier, lsp.Position(4, 9)))
     assert hover and isinstance(hover.contents, lsp.MarkupContent)
     text = hover.contents.value
-    assert "| time per step | 9.8 ms |" in text and "aten::softmax \\| x" in text
+    rows = [[cell.strip() for cell in line.split(" | ")] for line in text.splitlines() if line.startswith("| ")]
+    assert ["| time per step", "9.8 ms |"] in rows and "aten::softmax \\| x |" in text
+    assert len({len(line) for line in text.splitlines() if line.startswith("|")}) == 1, "aligned as written"
     assert "now    ██████████████████████████████ 22.3 ms per step" in text
     assert "after  ██████████████████████░░░░░░░░ 16.2 ms, predicted" in text
     assert "93 % sure of the pattern; the line was found by the recorded call stack." in text

@@ -13,7 +13,7 @@ from .findings import SPREAD, Evidence, Finding, Severity, TraceSummary
 from .patterns.base import Candidate, Pattern
 from .patterns.missing import missing_options
 from .timeline.edit import Edit
-from .timeline.model import Timeline
+from .timeline.model import IdleCause, KernelClass, Timeline
 from .timeline.replay import Replayed, replay
 from .timeline.select import events_of, in_typical_step, us_per_step
 from .trace.model import FloatArray, IntArray
@@ -74,6 +74,23 @@ def price_all(analysis: Analysis, options: Options = DEFAULTS) -> list[Finding]:
 def summarize(timeline: Timeline) -> TraceSummary:
     """The recording as a whole: the `trace` object of the report."""
     trace, breakdown = timeline.trace, timeline.breakdown
+    shares = _shares(timeline)
+    return TraceSummary(
+        paths=trace.info.paths,
+        device=timeline.device.name,
+        steps=len(timeline.steps.steady),
+        step_us=round(_finite(timeline.step_us), 3),
+        gpu_idle_pct=None if timeline.is_cpu_only else round(_finite(breakdown.gpu_idle_pct), 2),
+        step_idle_pct=None if timeline.is_cpu_only else round(_finite(breakdown.step_idle_pct), 2),
+        breakdown={name: round(_finite(share), 2) for name, share in shares.items()},
+        problems=tuple(problem.text for problem in trace.problems),
+        missing=missing_options(timeline),
+    )
+
+
+def _shares(timeline: Timeline) -> dict[str, float]:
+    """What a step divides into; with a device also idle time by cause and kernel time by class, in per cent."""
+    breakdown = timeline.breakdown
     shares = {
         "compute_pct": breakdown.compute_pct,
         "memcpy_pct": breakdown.memcpy_pct,
@@ -84,17 +101,14 @@ def summarize(timeline: Timeline) -> TraceSummary:
         "backward_pct": breakdown.backward_pct,
         "optimizer_pct": breakdown.optimizer_pct,
     }
-    return TraceSummary(
-        paths=trace.info.paths,
-        device=timeline.device.name,
-        steps=len(timeline.steps.steady),
-        step_us=round(_finite(timeline.step_us), 3),
-        gpu_idle_pct=None if timeline.is_cpu_only else round(_finite(breakdown.gpu_idle_pct), 2),
-        step_idle_pct=None if timeline.is_cpu_only else round(_finite(breakdown.step_idle_pct), 2),
-        breakdown={name: round(_finite(share), 2) for name, share in shares.items()},
-        problems=tuple(problem.message for problem in trace.problems),
-        missing=missing_options(timeline),
-    )
+    if not timeline.is_cpu_only:
+        shares["communication_pct"] = breakdown.communication_pct
+        shares["communication_overlap_pct"] = breakdown.communication_overlap_pct
+        causes = zip(IdleCause, breakdown.idle_by_cause_pct, strict=True)
+        shares |= {f"idle_{cause.name.lower()}_pct": share for cause, share in causes}
+        classes = zip(KernelClass, breakdown.class_pct, strict=True)
+        shares |= {f"kernels_{kind.name.lower()}_pct": share for kind, share in classes if share > 0}
+    return shares
 
 
 def _statement(pattern: Pattern, candidate: Candidate) -> Finding:
@@ -139,11 +153,16 @@ def _price(timeline: Timeline, candidate: Candidate, baseline: Replayed) -> _Pri
         then_us = _saved_us_each(timeline, before, Edit.union([candidate.first, edit]))
         if _median(then_us) > _median(saved_us):
             saved_us, clause = then_us, candidate.first_clause
-    cost_us = candidate.cost_us_per_step
+    saving_us = _median(saved_us)
+    if candidate.cost_us_per_step is None:
+        cost_us = us_per_step(timeline, _cost_rows(candidate))
+    else:
+        # Idle time that goes may let other waits go too: what is saved was spent.
+        cost_us = max(candidate.cost_us_per_step, saving_us)
     return _Price(
         step_us=baseline.step_us,
-        cost_us=us_per_step(timeline, _cost_rows(candidate)) if cost_us is None else cost_us,
-        saving_us=_median(saved_us),
+        cost_us=cost_us,
+        saving_us=saving_us,
         spread_us=_half_quartile_range(saved_us),
         clause=clause,
     )

@@ -62,7 +62,7 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
             remedy="the fused optimizer" if kind in _FUSED else "the multi-tensor optimizer",
             occurrences=tuple(
                 Occurrence(
-                    anchor=int(steps[i]), edit=edit, cost_rows=launched[i] if len(launched[i]) else steps[i : i + 1]
+                    anchor=int(steps[i]), edit=edit, cost_rows=_cost_rows(timeline, steps[i : i + 1], launched[i])
                 )
                 for i, edit in zip(chosen, edits, strict=True)
                 if edit is not None
@@ -78,6 +78,12 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
                 Evidence("kernels", "kernels it launches", float(np.median([len(launched[i]) for i in chosen])), ""),
             ),
         )
+
+
+def _cost_rows(timeline: Timeline, step: IntArray, launched: IntArray) -> IntArray:
+    """The step on the host or its kernels, whichever takes longer."""
+    dur_ns = timeline.trace.dur_ns
+    return launched if dur_ns[launched].sum() > dur_ns[step].sum() else step
 
 
 def _operators_in(timeline: Timeline, steps: IntArray) -> list[IntArray]:

@@ -54,7 +54,7 @@ def _summary(trace: TraceSummary) -> Text:
     shares = [
         f"{name.removesuffix('_pct').replace('_', ' ')} {format_pct(share)}"
         for name, share in trace.breakdown.items()
-        if share >= 1.0
+        if share >= 1.0 and not name.startswith("kernels_")
     ]
     text.append(f"  {steps}\n  {', '.join(shares)}\n", style="not bold")
     for problem in trace.problems:

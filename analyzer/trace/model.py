@@ -177,6 +177,14 @@ class Problem:
     count: int = 1
     offset: int = NONE
 
+    @property
+    def text(self) -> str:
+        """The message with how often and where: "... (3 times, first at byte 1,024)"."""
+        times = f"{self.count:,} times" if self.count > 1 else ""
+        where = f"{'first ' if times else ''}at byte {self.offset:,}" if self.offset != NONE else ""
+        details = ", ".join(part for part in (times, where) if part)
+        return f"{self.message} ({details})" if details else self.message
+
 
 @dataclass(frozen=True, slots=True)
 class TraceInfo:

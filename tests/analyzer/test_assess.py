@@ -8,10 +8,11 @@ import pytest
 from tests.builders import TraceBuilder, row_of
 from torchtraceap.analyzer.analysis import Options
 from torchtraceap.analyzer.assess import summarize, to_finding
-from torchtraceap.analyzer.findings import Evidence, Severity
+from torchtraceap.analyzer.findings import SPREAD, Evidence, Severity
 from torchtraceap.analyzer.patterns.base import Candidate, FixKind, Occurrence, Pattern
 from torchtraceap.analyzer.timeline.build import build_timeline
 from torchtraceap.analyzer.timeline.edit import Edit, Scale
+from torchtraceap.analyzer.trace.model import Problem
 
 PATTERN = Pattern("TAP000", "some-fault", "Some fault", FixKind.SAFE, find=lambda timeline: ())
 
@@ -134,3 +135,19 @@ def test_the_saving_of_steps_that_differ_has_a_spread():
     finding = to_finding(timeline, PATTERN, candidate_of(timeline, rows[-2:]))
     spread = next(one for one in finding.evidence if one.id == SPREAD)
     assert spread.value == pytest.approx(1.5) and spread.unit == "ms"
+
+
+def test_summary_divides_the_step_of_a_device_and_counts_problems():
+    b = TraceBuilder()
+    for number in range(4):
+        with b.step(number):
+            b.leaf("aten::mm", us=100, kernel="sgemm", kernel_us=500)
+    timeline = build_timeline(b.build())
+    lost = Problem("event", "an event is damaged", count=3, offset=1024)
+    summary = summarize(replace(timeline, trace=replace(timeline.trace, problems=(lost,))))
+    causes = [share for name, share in summary.breakdown.items() if name.startswith("idle_") and name != "idle_pct"]
+    assert sum(causes) == pytest.approx(summary.breakdown["idle_pct"], abs=0.05)
+    assert {name: share for name, share in summary.breakdown.items() if name.startswith("kernels_")} == {
+        "kernels_gemm_simt_pct": 100.0
+    }
+    assert summary.problems == ("an event is damaged (3 times, first at byte 1,024)",)

@@ -36,6 +36,7 @@ def test_recorded_trace(name: str) -> None:
     files = files_of(name)
     lines = truth().get(name) or truth()[f"{name}/"]
     found = [finding for file in files for finding in findings_of(file)]
+    assert [f for f in found if f.saving_us_per_step > 1.02 * f.cost_us_per_step] == []
     checks = list(check_trace(name, lines, [shared_timeline(file) for file in files], found))
     assert [check for check in checks if check.holds is False] == []
 

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+
 from torchtraceap.codemap.project import ReadLimits, open_workspace
 from torchtraceap.codemap.source import parse_source, split_lines
 

@@ -19,6 +19,21 @@ _BUILDERS = (
 )
 CALL_WORDS = ("model(", "net(", "backbone(", "encoder(", "network(", "self(")
 """What the text of a statement that calls a model holds."""
+_NO_MODULES = ("Parameter", "DataParallel", "Buffer")
+_NO_MODELS = (
+    "Loss",
+    "Softmax",
+    "Sigmoid",
+    "ReLU",
+    "Tanh",
+    "GELU",
+    "SiLU",
+    "Dropout",
+    "Flatten",
+    "Identity",
+    "Upsample",
+)
+"""Ends of the names of `torch.nn` classes without weights: what is called by their instances is no model."""
 _CHAINED = ("to", "cuda", "eval", "train", "half", "float", "bfloat16", "requires_grad_")
 _KEEPING = (*_CHAINED, "compile", "DataParallel", "DistributedDataParallel", "prepare", "setup", "script", "deepcopy")
 """Calls that give back the module they were given, or a wrapper that is called like it."""
@@ -120,7 +135,8 @@ def is_construction(resolver: Resolver, value: Value) -> bool:
     if name.startswith(_BUILDERS) or name == "timm.create_model" or last_name(value.node.func) == "from_pretrained":
         return True
     if name.startswith("torch.nn.") and not name.startswith(_LAYERS):
-        return name.split(".")[2][:1].isupper() and name.split(".")[2] not in ("Parameter", "DataParallel", "Buffer")
+        kind = name.split(".")[2]
+        return kind[:1].isupper() and kind not in _NO_MODULES and not kind.endswith(_NO_MODELS)
     made = resolver.instance_class(value)
     if made is None:
         return _is_named_model(resolver, value)

@@ -18,6 +18,7 @@ DETAIL_WIDTH = 100
 LIKELY_PLACE = 0.75
 """A place less sure than this is called a guess."""
 SHOWN_CALLERS = 4
+MOST_PATHS = 2
 IN_HEADLINE = frozenset({"cost", "step", "saving", "spread"})
 """Ids of the evidence that the message gives already."""
 
@@ -49,7 +50,7 @@ def count_line(report: Report) -> str:
 
 
 def _summary(trace: TraceSummary) -> Text:
-    text = Text(one_line(", ".join(trace.paths)) + "\n", style="bold")
+    text = Text(one_line(_traces(trace.paths)) + "\n", style="bold")
     steps = f"{_plural(trace.steps, 'steady step')} of {format_ms(trace.step_us)} ms on {one_line(trace.device)}"
     shares = [
         f"{name.removesuffix('_pct').replace('_', ' ')} {format_pct(share)}"
@@ -62,6 +63,10 @@ def _summary(trace: TraceSummary) -> Text:
     if trace.missing:
         text.append(f"  would tell more: {', '.join(trace.missing)}\n", style="not bold")
     return text
+
+
+def _traces(paths: tuple[str, ...]) -> str:
+    return ", ".join(paths) if len(paths) <= MOST_PATHS else f"{len(paths)} traces, the newest {paths[0]}"
 
 
 def _headline(finding: Finding) -> Text:

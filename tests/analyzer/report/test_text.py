@@ -63,6 +63,11 @@ def test_the_summary_says_what_was_measured_and_what_is_wrong():
     assert "would tell more: with_stack=True" in text
 
 
+def test_many_traces_are_counted():
+    ranks = replace(REPORT, trace=replace(REPORT.trace, paths=tuple(f"runs/rank{i}.json" for i in range(8))))
+    assert shown(ranks).startswith("8 traces, the newest runs/rank0.json\n")
+
+
 def test_counts():
     assert count_line(REPORT) == "3 findings: 1 warning, 1 information, 1 hint"
     assert count_line(EMPTY) == "no findings"

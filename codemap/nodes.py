@@ -32,3 +32,11 @@ def parents_of(tree: ast.AST) -> dict[ast.AST, ast.AST]:
                 below.append(child)
         level = below
     return parents
+
+
+def deeper_than(tree: ast.AST, limit: int) -> bool:
+    """Whether some node lies more than `limit` levels below `tree`."""
+    level = [tree]
+    for _ in range(limit + 1):
+        level = [child for node in level for child in children(node)]
+    return bool(level)

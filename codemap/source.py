@@ -9,11 +9,14 @@ import tokenize
 import warnings
 from dataclasses import dataclass
 
-from .nodes import children
+from .nodes import children, deeper_than
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module
 
 BOM = "\ufeff"
+MAX_DEPTH = 200
+"""Files whose syntax tree is deeper are left alone: whoever walks one by recursion needs some frames for each level.
+Written code stays below 50; a chain of as many `elif` or `+` is generated."""
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
 
@@ -85,6 +88,8 @@ def parse_source(path: str, text: str, error: str = "") -> SourceFile:
             error = f"line {problem.lineno}: {problem.msg}"
         except (ValueError, RecursionError, MemoryError) as problem:  # a NUL byte; nesting too deep for the parser
             error = f"cannot be parsed: {problem}"
+        if tree is not None and deeper_than(tree, MAX_DEPTH):
+            tree, error = None, f"nested deeper than {MAX_DEPTH} levels"
     lines = split_lines(text)
     functions = () if tree is None else _functions(tree, len(lines), has_lambda="lambda" in text)
     return SourceFile(path, text, lines, tree, functions, error)

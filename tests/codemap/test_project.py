@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,23 @@ def test_what_is_no_python_has_no_tree_and_says_why(tmp_path: Path, data: bytes)
     (tmp_path / "a.py").write_bytes(data)
     file = open_workspace(tmp_path).file("a.py")
     assert file is not None and file.tree is None and file.functions == () and file.error
+
+
+@pytest.mark.parametrize(
+    "deepen",
+    [
+        lambda depth: "x = 1" + " + a" * depth,
+        lambda depth: "x = a" + ".b" * depth,
+        lambda depth: "x = " + "not " * depth + "a",
+        lambda depth: "if a:\n    pass\n" + "elif b:\n    pass\n" * depth,
+    ],
+)
+def test_what_recursion_could_not_walk_has_no_tree(deepen: Callable[[int], str]) -> None:
+    file = parse_source("a.py", deepen(150))
+    assert file.tree is not None and not file.error
+    file = parse_source("a.py", deepen(500))
+    assert file.tree is None and file.error.startswith("nested deeper than")
+    assert parse_source("a.py", deepen(100_000)).error
 
 
 def test_lines_part_where_python_parts_them() -> None:

@@ -17,6 +17,7 @@ from ..analyzer.findings import Severity
 from ..analyzer.trace.settle import is_complete
 from .client import Client, Document
 from .folders import Folder, Folders, Published
+from .memory import Memory
 from .messages import Analyze, Analyzed, Failed, Progress
 from .process import WorkerProcess
 from .publish import Publisher
@@ -60,6 +61,8 @@ class Engine:
         folder = self.folders.add(uri)
         if folder is not None:
             folder.settings = settings
+            folder.memory = Memory(cache_file("repaired", folder.root, folder.root))
+            folder.state.recall(folder.memory.load())
             self._watch(folder)
         return folder
 
@@ -236,6 +239,8 @@ class Engine:
 
         A file that was edited gets its diagnostics with the new version, even if they are the same.
         """
+        if only is None and folder.memory is not None:
+            folder.memory.store(folder.state.repaired)
         wanted = self._wanted(folder, only)
         for uri, shown in list(folder.published.items()):
             if uri not in wanted and (only is None or shown.path == only):
@@ -306,6 +311,11 @@ def _watched(settings: Settings) -> tuple[object, ...]:
 
 
 def report_file(root: Path, trace: Path) -> Path:
-    """Where the JSON report of a trace is written: in the user's cache, which may be deleted at any time."""
-    name = hashlib.blake2b(f"{root}\0{trace}".encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
-    return platformdirs.user_cache_path("torchtraceap") / "reports" / f"{trace.name.partition('.')[0]}-{name}.json"
+    """Where the JSON report of a trace is written."""
+    return cache_file("reports", root, trace)
+
+
+def cache_file(kind: str, root: Path, subject: Path) -> Path:
+    """A file about one path of a folder, in the user's cache, which may be deleted at any time."""
+    name = hashlib.blake2b(f"{root}\0{subject}".encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
+    return platformdirs.user_cache_path("torchtraceap") / kind / f"{subject.name.partition('.')[0]}-{name}.json"

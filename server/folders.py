@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from lsprotocol import types as lsp
 from pygls import uris
 
+from .memory import Memory
 from .settings import Settings
 from .state import FolderState
 
@@ -37,6 +38,7 @@ class Folder:
         self.settings = Settings()
         self.state = FolderState()
         self.watcher: Watcher | None = None
+        self.memory: Memory | None = None
         self.published: dict[str, Published] = {}
         """What the client shows, by URI."""
         self.uris: dict[str, str] = {}

@@ -5,10 +5,10 @@ No I/O and no LSP type: texts come in, findings go out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, replace
 
-from ..analyzer.findings import Hotspot, Location, Report, TraceSummary
+from ..analyzer.findings import Finding, Hotspot, Location, Report, TraceSummary
 from ..codemap.fixes.base import Confirmation, DeviceFacts
 from ..codemap.source import SourceFile, split_lines
 from ..codemap.suppress import is_suppressed
@@ -129,9 +129,19 @@ class FolderState:
         """The repaired faults in a file."""
         return tuple(repaired for repaired in self._repaired if repaired.path == path)
 
+    @property
+    def repaired(self) -> tuple[Repaired, ...]:
+        """All repaired faults, the one repaired last at the end."""
+        return tuple(self._repaired)
+
+    def recall(self, repaired: Iterable[Repaired]) -> None:
+        """Take in faults that were repaired before the server started."""
+        self._repaired.extend(repaired)
+
     def take(self, answer: Analyzed, trace: str, recorded_ns: int, text_of: TextOf) -> None:
         """Take in an analysed recording; the texts it was placed in may have been edited since."""
         report = answer.report
+        unchanged = {path for path, placed_in in answer.sources.items() if text_of(path) == placed_in}
         for path, placed_in in answer.sources.items():
             now = text_of(path)
             if now is None:
@@ -141,7 +151,7 @@ class FolderState:
             for edit in differences(placed_in, now):
                 report = _moved_report(report, path, edit)
         self._forget_measured(report, recorded_ns)
-        kept = [i for i, f in enumerate(report.findings) if not self._is_repaired(f.slug, f.location)]
+        kept = [i for i, f in enumerate(report.findings) if not self._is_repaired(f, unchanged)]
         report = replace(report, findings=tuple(report.findings[i] for i in kept))
         held = [Held(answer.anchors[i], i in answer.confirmed) for i in kept]
         self._merge.add(report, trace, recorded_ns, held)
@@ -158,8 +168,10 @@ class FolderState:
         self._recordings.pop(trace, None)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Forget everything but what was repaired, which old traces would bring back."""
+        repaired = self._repaired
         self.__init__()
+        self._repaired = repaired
 
     def edit(self, path: str, edits: Iterable[Replacement], text: str) -> bool:
         """Move what is in a file with the edits that made its text `text`. False if the file is of no concern."""
@@ -239,11 +251,14 @@ class FolderState:
         lines = self._file(path).lines if path in self._texts else ()
         return lines[line - 1] if 0 < line <= len(lines) else ""
 
-    def _is_repaired(self, slug: str, where: Location | None) -> bool:
-        """Whether an older recording shows a fault that the source no longer has."""
-        return where is not None and any(
-            one.slug == slug and (one.path, one.qualname) == (where.path, where.qualname) for one in self._repaired
-        )
+    def _is_repaired(self, finding: Finding, unchanged: Set[str]) -> bool:
+        """Whether an older recording shows a fault that the source no longer has. One that a fix was found for does
+        have it, if the file is as it was then: it has another of the kind, or the repair was undone."""
+        where = finding.location
+        if where is None or (finding.fixes and where.path in unchanged):
+            return False
+        place = (finding.slug, where.path, where.qualname)
+        return any((one.slug, one.path, one.qualname) == place for one in self._repaired)
 
     def _forget_measured(self, report: Report, recorded_ns: int) -> None:
         """What a newer recording measured again is no longer "not yet measured"."""

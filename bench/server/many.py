@@ -1,3 +1,4 @@
+# pyright: reportMissingImports=false
 """A worker whose analysis is a given report: it puts 500 findings into the server without 500 faults being recorded.
 
 The recheck and the fixes are the real ones, on a generated file of 2,000 lines.

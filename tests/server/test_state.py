@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 from torchtraceap.analyzer.findings import Hotspot, Related, Report
 from torchtraceap.codemap.fixes.base import Confirmation, DeviceFacts
 from torchtraceap.server.documents import differences
+from torchtraceap.server.memory import Memory
 from torchtraceap.server.messages import Analyzed
 from torchtraceap.server.state import FolderState
 
@@ -28,6 +32,10 @@ def edit(state: FolderState, new: str) -> None:
 
 def slow():
     return finding("slow", place("a.py", 5, 12, 16, "f"), related=(Related("caller", place("b.py", 2, 1, 5)),))
+
+
+def unfixable():
+    return replace(slow(), fixes=())
 
 
 def lines(state: FolderState) -> list[int]:
@@ -68,10 +76,39 @@ def test_a_repaired_fault_stays_away_until_it_is_measured() -> None:
     state = state_with(report(slow()))
     repaired = state.repair(state.seen[0].id)
     assert repaired and repaired.qualname == "f" and not state.seen
-    state.take(answer(report(slow()), {"a.py": TEXT}), "t1", 1, lambda path: TEXT)
+    state.take(answer(report(unfixable()), {"a.py": TEXT}), "t1", 1, lambda path: TEXT)
     assert not state.seen and state.repaired_in("a.py"), "the old recording knows nothing of the repair"
+    state.take(answer(report(slow()), {"a.py": TEXT}), "t1", 1, lambda path: TEXT + "\n")
+    assert not state.seen, "it was placed in a text that has been edited since"
     state.take(answer(report(slow()), {"a.py": TEXT}), "t2", 2, lambda path: TEXT)
     assert lines(state) == [5] and not state.repaired_in("a.py"), "a newer one does"
+
+
+def test_a_repair_that_was_undone_brings_its_finding_back() -> None:
+    state = state_with(report(slow()))
+    state.repair(state.seen[0].id)
+    state.take(answer(report(slow()), {"a.py": TEXT}), "t1", 1, lambda path: TEXT)
+    assert lines(state) == [5], "the source was just seen to hold what the fix changes"
+
+
+def test_repairs_outlive_the_server(tmp_path: Path) -> None:
+    state = state_with(report(slow()))
+    state.repair(state.seen[0].id)
+    file = tmp_path / "cache" / "repaired.json"
+    Memory(file).store(state.repaired)
+    after = FolderState()
+    after.recall(Memory(file).load())
+    after.take(answer(report(unfixable()), {"a.py": TEXT}), "t1", 1, lambda path: TEXT)
+    assert not after.seen and [one.slug for one in after.repaired_in("a.py")] == ["slow"]
+    after.clear()
+    assert after.repaired, "old traces would bring them back"
+
+
+def test_a_damaged_memory_is_an_empty_one(tmp_path: Path) -> None:
+    file = tmp_path / "repaired.json"
+    file.write_bytes(b'[{"line": "x"}]')
+    assert Memory(file).load() == () and Memory(tmp_path).load() == ()
+    Memory(file / "below").store(state_with(report(slow())).repaired)
 
 
 def test_a_confirmation_is_moved_by_what_was_typed_meanwhile() -> None:

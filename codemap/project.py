@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from .source import BOM, SourceFile, decode, parse_source
 
 IGNORED_FOLDERS = frozenset({"__pycache__", "__pypackages__", "node_modules", "site-packages", "venv", "env"})
 """Never walked into, nor any folder whose name starts with a dot, nor one that holds a `pyvenv.cfg`."""
+_NO_TEXT = re.compile("[\ud800-\udfff]")
+"""Stands for the bytes of a file name that are no UTF-8; no report, and no editor, could name such a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +152,9 @@ def _walk(root: Path) -> Iterator[str]:
             name for name in names if not _is_ignored_folder(folder, name) and not _matches(ignores, f"{prefix}{name}/")
         )
         for name in sorted(files):
-            if name.endswith(".py") and not _matches(ignores, prefix + name):
-                yield prefix + name
+            path = prefix + name
+            if name.endswith(".py") and not _NO_TEXT.search(path) and not _matches(ignores, path):
+                yield path
 
 
 def _is_ignored_folder(parent: str, name: str) -> bool:

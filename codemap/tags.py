@@ -74,7 +74,7 @@ def _tags(index: FileIndex, helpers: Mapping[str, _Helper], constants: _Bound) -
         for call in holders:
             named = _named(call, helpers, constants) if isinstance(call, ast.Call) else None
             if named is not None and named[0] != ".*":
-                yield Tag(index.file.path, re.compile(named[0], re.DOTALL), named[1], node, qualname)
+                yield Tag(index.file.path, _compiled(named[0]), named[1], node, qualname)
 
 
 def _named(call: ast.Call, helpers: Mapping[str, _Helper], constants: _Bound) -> tuple[str, bool] | None:
@@ -180,3 +180,17 @@ def _name_pattern(node: ast.expr, constants: _Bound) -> tuple[str, bool]:
     else:
         return ".*", False
     return "".join(pattern for pattern, _ in parts) or ".*", all(is_literal for _, is_literal in parts)
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """The regular expression, in which each wildcard takes as little as it can and never tries more.
+
+    That finds the same names; trying every way of sharing a long name out between some wildcards would take for ever.
+    A group looked ahead for and then repeated is atomic, in Python 3.10 too.
+    """
+    first, *rest = pattern.split(".*")
+    if not rest:
+        return re.compile(pattern, re.DOTALL)
+    *middle, last = rest
+    atoms = "".join(f"(?=(?P<g{number}>.*?{part}))(?P=g{number})" for number, part in enumerate(middle))
+    return re.compile(f"{first}{atoms}.*{last}", re.DOTALL)

@@ -15,6 +15,7 @@ from enum import IntEnum
 import numpy as np
 
 from ..trace.model import NONE, Dims, IntArray, OpInputs
+from ..trace.scalars import whole_number
 from .edit import Scale
 from .model import Timeline
 from .select import backward_of, ops_named
@@ -144,5 +145,6 @@ def _runs_without_onednn(timeline: Timeline, row: int) -> bool:
 
 def _pair(text: str) -> Dims:
     """Two numbers recorded as `"[2, 2]"` or `"[2]"`."""
-    numbers = tuple(int(word) for word in text.strip("[]").split(",") if word.strip().isdigit())
+    words = (whole_number(word.strip()) for word in text.strip("[]").split(","))
+    numbers = tuple(number for number in words if number != NONE)
     return numbers * 2 if len(numbers) == 1 else numbers

@@ -6,6 +6,7 @@ import difflib
 import io
 import os
 import shutil
+import stat
 import sys
 import tempfile
 import tokenize
@@ -75,12 +76,14 @@ def choose(finding: Finding, unsafe: bool) -> Fix | None:
 def write_source(workspace: ProjectWorkspace, path: str, old: str, new: str) -> None:
     """Replace a file's text at once (never half), keeping its encoding, byte order mark and mode.
 
-    Raises ValueError when the file lies outside the workspace, has changed since it was read, or cannot hold the new
-    text in its encoding; OSError when it cannot be written.
+    Raises ValueError when the file lies outside the workspace, is read-only, has changed since it was read, or cannot
+    hold the new text in its encoding; OSError when it cannot be written.
     """
     target = (workspace.root / path).resolve()
     if not target.is_relative_to(workspace.root):
         raise ValueError(f"{path} lies outside {workspace.root}; left as it is")
+    if not target.stat().st_mode & stat.S_IWUSR:  # replacing a file asks nobody whether it may be written
+        raise ValueError(f"{path} is read-only; left as it is")
     data = target.read_bytes()
     encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
     if data.decode(encoding) != old:

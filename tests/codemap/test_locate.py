@@ -280,3 +280,15 @@ def test_python_ids_that_lead_in_a_circle_end(tmp_path: Path) -> None:
         row_of(trace, handles["matmul"])
     )
     assert place is not None and place.location.line == 13
+
+
+def test_a_tag_of_many_unknown_parts_is_matched_in_no_time(tmp_path: Path) -> None:
+    """Its pattern would try every way of sharing the name out between the parts."""
+    parts = "a".join("{x}" for _ in range(12))
+    text = f'from torch.profiler import record_function\n\n\ndef run(x):\n    with record_function(f"{parts}!"):\n'
+    text += "        x.relu()\n"
+    b = TraceBuilder(devices=())
+    with b.step(0), b.annotation("a" * 20_000):
+        handle = b.leaf("aten::relu")
+    trace = b.build()
+    Locator(build_timeline(trace), open_workspace(write(tmp_path, model=text))).locate(row_of(trace, handle))

@@ -138,3 +138,12 @@ def test_columns_count_code_points() -> None:
     file = parse_source("a.py", "s = 'é'; t = 1\n")
     assert file.tree is not None
     assert file.column(1, file.tree.body[1].col_offset) == file.lines[0].index("t = 1") + 1
+
+
+def test_a_file_whose_name_is_no_text_is_left_out(tmp_path: Path) -> None:
+    write(tmp_path, "täst.py")
+    try:
+        Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.py")).write_text("x = 1\n")
+    except OSError:
+        pytest.skip("this file system takes only text")
+    assert open_workspace(tmp_path).paths() == ("täst.py",)

@@ -114,6 +114,15 @@ def test_a_file_that_changed_meanwhile_is_left_alone(tmp_path):
     assert (tmp_path / "a.py").read_text() == "x = 2\n"
 
 
+def test_a_read_only_file_is_left_alone(tmp_path):
+    path = tmp_path / "a.py"
+    path.write_text("x = 1\n")
+    path.chmod(0o444)
+    with pytest.raises(ValueError, match="read-only"):
+        write_source(open_workspace(tmp_path), "a.py", "x = 1\n", "x = 2\n")
+    assert path.read_text() == "x = 1\n"
+
+
 @pytest.mark.parametrize("path", ["../outside.py", "link.py"])
 def test_nothing_outside_the_source_folder_is_written(tmp_path, path):
     inside = tmp_path / "inside"

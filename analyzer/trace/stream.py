@@ -6,12 +6,14 @@ import stat
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from isal import isal_zlib
 
 from .limits import Limits, TraceError
-from .problems import ProblemLog
+
+if TYPE_CHECKING:  # the language server looks at files without numpy, which problems come with
+    from .problems import ProblemLog
 
 GZIP_MAGIC = b"\x1f\x8b"
 GZIP_WINDOW = 31

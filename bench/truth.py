@@ -1,4 +1,3 @@
-# pyright: reportMissingImports=false
 """What is known of the recorded traces beside what the analysis finds: `python -m bench.truth [FOLDER]`.
 
 FOLDER holds traces and a `truth.json` (default: ../shared/traces). The exit status is 1 if a line of it does not hold.

@@ -1,4 +1,3 @@
-# pyright: reportMissingImports=false
 """One measured task in a process of its own: `python -m bench.parse.task NAME PATH` prints what it took, as JSON."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# pyright: reportMissingImports=false
 """Replays recorded traces unchanged, and fixes whose effect was measured. Run as `python -m bench.replay`.
 
 For every step: the recorded time, the replayed one and the error. The recorded time is read from the events, not from

@@ -12,6 +12,7 @@ from .figures import format_ms, format_pct
 from .findings import SPREAD, Evidence, Finding, Severity, TraceSummary
 from .patterns.base import Candidate, Pattern
 from .patterns.missing import missing_options
+from .timeline.columns import distinct, quartiles
 from .timeline.edit import Edit
 from .timeline.model import IdleCause, KernelClass, Timeline
 from .timeline.replay import Replayed, replay
@@ -199,7 +200,7 @@ def _message(candidate: Candidate, price: _Price, step_spread_us: float) -> str:
 
 def _cost_rows(candidate: Candidate) -> IntArray:
     rows = [occurrence.cost_rows for occurrence in candidate.occurrences]
-    return np.unique(np.concatenate(rows)) if rows else np.empty(0, dtype=np.int64)
+    return distinct(np.concatenate(rows)) if rows else np.empty(0, dtype=np.int64)
 
 
 def _median(values: FloatArray) -> float:
@@ -209,8 +210,8 @@ def _median(values: FloatArray) -> float:
 def _half_quartile_range(values: FloatArray) -> float:
     if len(values) < 2:
         return 0.0
-    low, high = np.percentile(values, (25, 75))
-    return float(high - low) / 2
+    low, high = quartiles(values)
+    return (high - low) / 2
 
 
 def _milli(value_us: float) -> float:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ..timeline.columns import distinct
 from ..timeline.model import Timeline
 from ..timeline.select import outer_op, outermost
 from ..timeline.transfers import host_to_device, name_contains
@@ -27,7 +28,7 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
     copies = host_to_device(timeline)
     copies = copies[~name_contains(timeline, copies, "Pageable")]
     calls = timeline.launches.runtime[copies]
-    hosts = np.unique(np.array([outer_op(timeline, row) for row in calls[calls != NONE].tolist()], dtype=np.int64))
+    hosts = distinct(np.array([outer_op(timeline, row) for row in calls[calls != NONE].tolist()], dtype=np.int64))
     yield from waiting_candidates(
         timeline,
         outermost(timeline, hosts),

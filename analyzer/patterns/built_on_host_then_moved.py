@@ -15,6 +15,7 @@ from math import prod
 import numpy as np
 
 from ..findings import Evidence
+from ..timeline.columns import distinct
 from ..timeline.edit import Edit
 from ..timeline.model import Phase, Timeline
 from ..timeline.op_inputs import numbers
@@ -54,7 +55,7 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
     copies, calls = copies[calls != NONE], calls[calls != NONE].astype(np.int64)
     if not len(copies):
         return
-    hosts = outermost(timeline, np.unique([outer_op(timeline, row) for row in calls.tolist()]))
+    hosts = outermost(timeline, distinct(np.array([outer_op(timeline, row) for row in calls.tolist()])))
     hosts = hosts[timeline.trace.cat[hosts] == Category.CPU_OP]
     factory = _factories_of(timeline, hosts)
     moved = hosts[factory != NONE]

@@ -18,16 +18,18 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..findings import Evidence
+from ..timeline.columns import distinct, is_among, is_named
 from ..timeline.edit import Edit, Scale
 from ..timeline.layout import (
-    ConvKind,
-    conv_kind,
+    TRANSPOSED_CONVOLUTION,
     convolutions,
     is_channels_last,
+    is_grouped,
     nchw_convolutions,
     nchw_scales,
 )
 from ..timeline.model import KernelClass, Timeline
+from ..timeline.op_inputs import of_each
 from ..timeline.roots import by_model_call
 from ..timeline.select import count_per_step, device_rows, events_of, in_typical_step, launched_by, us_per_step
 from ..timeline.sites import group_by_site
@@ -75,9 +77,10 @@ def _grouped_share(timeline: Timeline) -> float:
     convs = convolutions(timeline)
     if not len(convs):
         return 0.0
-    is_grouped = np.array([conv_kind(timeline, r) in (ConvKind.DEPTHWISE, ConvKind.GROUPED) for r in convs.tolist()])
+    has_groups = np.array(of_each(timeline.trace, convs, is_grouped), dtype=np.bool_)
+    has_groups &= ~is_named(timeline.trace, convs, lambda name: name == TRANSPOSED_CONVOLUTION)
     time = np.array([timeline.trace.dur_ns[rows].sum() for rows in launched_by(timeline, convs)])
-    return float(time[is_grouped].sum() / time.sum()) if time.sum() else 0.0
+    return float(time[has_groups].sum() / time.sum()) if time.sum() else 0.0
 
 
 def _on_cpu(timeline: Timeline) -> Iterator[Candidate]:
@@ -85,7 +88,7 @@ def _on_cpu(timeline: Timeline) -> Iterator[Candidate]:
     scales = nchw_scales(timeline)
     if not in_nchw or not scales:
         return
-    rows = np.unique(np.concatenate([scale.rows for scale in scales]))
+    rows = distinct(np.concatenate([scale.rows for scale in scales]))
     occurrences = [
         Occurrence(anchor, Edit(scales=_within(scales, mine)), mine)
         for anchor, mine in by_model_call(timeline, rows)
@@ -115,15 +118,16 @@ def _calls_in_nchw(timeline: Timeline) -> dict[int, IntArray]:
     """The model calls whose convolutions ran in NCHW, half of them at least, with those convolutions: one model (a
     teacher) may run in channels_last already beside another that doesn't."""
     found: dict[int, IntArray] = {}
+    in_nchw = nchw_convolutions(timeline)
     for anchor, convs in by_model_call(timeline, convolutions(timeline)):
-        is_nchw = [is_channels_last(timeline.trace.inputs_of(row)) is False for row in convs.tolist()]
+        is_nchw = [found is False for found in of_each(timeline.trace, convs, is_channels_last)]
         if 2 * sum(is_nchw) >= len(convs):
-            found[anchor] = convs[np.isin(convs, nchw_convolutions(timeline))]
+            found[anchor] = convs[is_among(convs, in_nchw)]
     return found
 
 
 def _within(scales: tuple[Scale, ...], rows: IntArray) -> tuple[Scale, ...]:
-    cut = (Scale(scale.rows[np.isin(scale.rows, rows)], scale.factor) for scale in scales)
+    cut = (Scale(scale.rows[is_among(scale.rows, rows)], scale.factor) for scale in scales)
     return tuple(scale for scale in cut if len(scale.rows))
 
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ..timeline.columns import distinct
 from ..timeline.model import Timeline
 from ..timeline.select import outer_op, outermost, steady
 from .base import Candidate, FixKind, Pattern
@@ -36,7 +37,7 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
     if timeline.is_cpu_only:
         return
     rows = steady(timeline, timeline.trace.rows_named(_SIZED_BY_DATA))
-    hosts = np.unique(np.array([outer_op(timeline, row) for row in rows.tolist()], dtype=np.int64))
+    hosts = distinct(np.array([outer_op(timeline, row) for row in rows.tolist()], dtype=np.int64))
     yield from waiting_candidates(
         timeline,
         outermost(timeline, hosts),

@@ -15,11 +15,13 @@ steps in which fp32 matrix kernels are a small part, because loading or launchin
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import numpy as np
 
 from ..findings import Evidence
+from ..timeline.columns import is_among, is_named
 from ..timeline.edit import Edit, Scale
 from ..timeline.kernel_names import Precision
 from ..timeline.model import KernelClass, Phase, Timeline
@@ -39,6 +41,7 @@ from ..trace.model import IntArray
 from .base import Candidate, FixKind, Occurrence, Pattern
 from .precision import POINTWISE, of_class, of_precision, plain_matrix_kernels, share_of_kernel_time
 
+_HALF = re.compile(r"BFloat16|[hH]alf")
 _MIN_SHARE = 0.15
 """Share of kernel time, and of the step, below which fp32 matrix kernels are not what the step is made of."""
 _PROMPT_HOST_FACTOR = 0.5
@@ -89,7 +92,7 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
 
 
 def _occurrence(anchor: int, rows: IntArray, matrix: IntArray, factor: float) -> Occurrence:
-    is_matrix = np.isin(rows, matrix)
+    is_matrix = is_among(rows, matrix)
     edit = Edit(scales=(Scale(rows[is_matrix], factor), Scale(rows[~is_matrix], _POINTWISE_FACTOR)))
     return Occurrence(anchor, edit, rows)
 
@@ -109,9 +112,7 @@ def _matrix_factor(timeline: Timeline) -> float:
 
 def _names_float(timeline: Timeline, rows: IntArray) -> np.ndarray:
     """Whether a kernel's name does not say that it works on halves (a name that says nothing counts as fp32)."""
-    names = timeline.trace.names
-    half = [i for i, name in enumerate(names) if "BFloat16" in name or "Half" in name or "half" in name]
-    return ~np.isin(timeline.trace.name[rows], half)
+    return ~is_named(timeline.trace, rows, _HALF.search)
 
 
 PATTERN = Pattern(

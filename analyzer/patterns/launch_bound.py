@@ -17,6 +17,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..findings import Evidence
+from ..timeline.columns import distinct
 from ..timeline.edit import Edit, Scale, no_rows
 from ..timeline.model import IdleCause, Phase, Timeline
 from ..timeline.roots import by_model_call, model_calls
@@ -88,7 +89,7 @@ def _occurrences(timeline: Timeline, kernels: IntArray) -> dict[int, Occurrence]
     found: dict[int, Occurrence] = {}
     for anchor, rows in by_model_call(timeline, kernels):
         if anchor in calls:
-            host = np.unique(np.concatenate([[anchor], backward.get(anchor, no_rows())]))
+            host = distinct(np.concatenate([[anchor], backward.get(anchor, no_rows())]))
         else:
             host = operators[timeline.steps.of[operators] == timeline.steps.of[rows[0]]]
         found[anchor] = Occurrence(anchor, Edit(scales=(Scale(host, _GRAPH_HOST_FACTOR),)), rows)

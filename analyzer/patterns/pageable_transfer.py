@@ -16,6 +16,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..findings import Evidence
+from ..timeline.columns import distinct
 from ..timeline.edit import Edit, Scale
 from ..timeline.model import Timeline, Vendor
 from ..timeline.select import count_per_step, events_of, in_typical_step, inside, outer_op, outermost, value_per_step
@@ -43,7 +44,7 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
         return
     calls = timeline.launches.runtime[copies].astype(np.int64)
     hosts = np.array([outer_op(timeline, row) for row in calls.tolist()], dtype=np.int64)
-    hosts = outermost(timeline, np.unique(hosts))
+    hosts = outermost(timeline, distinct(hosts))
     owner = inside(timeline, calls, hosts)
     waits = waits_in(timeline, hosts)
     for group in group_by_site(timeline, hosts):

@@ -20,6 +20,7 @@ from math import prod
 import numpy as np
 
 from ..findings import Evidence
+from ..timeline.columns import distinct
 from ..timeline.edit import Edit, Scale, no_rows
 from ..timeline.layout import CONVOLUTIONS, nchw_scales
 from ..timeline.model import Timeline
@@ -209,7 +210,7 @@ def _occurrence(timeline: Timeline, pair: _Pair, gradients: IntArray, layout: tu
     edit = Edit(scales=scales, removed_ops=removed)
     if timeline.is_cpu_only:
         # All that the fix touches: a cost below the saving would be no cost. A gradient's copy lies in its operator.
-        cost_rows = outermost(timeline, np.unique(np.concatenate([removed, *(scale.rows for scale in scales)])))
+        cost_rows = outermost(timeline, distinct(np.concatenate([removed, *(scale.rows for scale in scales)])))
     else:
         cost_rows = np.concatenate(launched_by(timeline, removed))
     return Occurrence(pair.first.copy, edit, cost_rows)

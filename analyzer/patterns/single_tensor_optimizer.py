@@ -18,6 +18,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..findings import Evidence
+from ..timeline.columns import distinct, is_among
 from ..timeline.edit import Edit, Scale
 from ..timeline.model import Timeline
 from ..timeline.select import events_of, in_typical_step, inside, launched_by, outermost, steady
@@ -90,7 +91,7 @@ def _operators_in(timeline: Timeline, steps: IntArray) -> list[IntArray]:
     """The outermost operators inside each optimizer step, its own row left out."""
     trace = timeline.trace
     rows = steady(timeline, trace.rows(Category.CPU_OP))
-    rows = rows[~np.isin(rows, steps)]
+    rows = rows[~is_among(rows, steps)]
     rows = outermost(timeline, rows[inside(timeline, rows, steps) != NONE])
     owner = inside(timeline, rows, steps)
     return [rows[owner == i] for i in range(len(steps))]
@@ -98,7 +99,7 @@ def _operators_in(timeline: Timeline, steps: IntArray) -> list[IntArray]:
 
 def _is_batched(timeline: Timeline, rows: IntArray) -> bool:
     names = timeline.trace.names
-    return any(_BATCHED.search(names[i]) for i in np.unique(timeline.trace.name[rows]).tolist())
+    return any(_BATCHED.search(names[i]) for i in distinct(timeline.trace.name[rows]).tolist())
 
 
 def _edit(timeline: Timeline, kind: str, step: int, operators: IntArray, launched: IntArray) -> Edit | None:
@@ -115,7 +116,7 @@ def _edit(timeline: Timeline, kind: str, step: int, operators: IntArray, launche
 
 
 def _is_plain(timeline: Timeline, operators: IntArray) -> bool:
-    adds = np.isin(operators, timeline.trace.rows_named(["aten::add_"])).sum()
+    adds = is_among(operators, timeline.trace.rows_named(["aten::add_"])).sum()
     return len(operators) < _PLAIN_SGD_OPERATORS * max(adds, 1)
 
 

@@ -24,11 +24,13 @@ from math import prod
 import numpy as np
 
 from ..findings import Evidence
+from ..timeline.columns import distinct
 from ..timeline.edit import Edit, Scale
 from ..timeline.model import KernelClass, Timeline
 from ..timeline.op_inputs import tensors
 from ..timeline.select import (
     backward_of,
+    backward_ops,
     count_per_step,
     events_of,
     in_typical_step,
@@ -86,9 +88,13 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
     if not attentions:
         return
     scores = np.array(sorted(attentions))
+    passes_of = {row: _passes(timeline, attention) for row, attention in attentions.items()}
+    backward = backward_ops(timeline)
     for anchors in group_by_site(timeline, scores):
-        occurrences = tuple(_occurrence(timeline, attentions[row]) for row in anchors.tolist())
-        passes = np.sort(np.concatenate([_passes(timeline, attentions[row]) for row in anchors.tolist()]))
+        occurrences = tuple(
+            _occurrence(timeline, attentions[row], passes_of[row], backward) for row in anchors.tolist()
+        )
+        passes = np.sort(np.concatenate([passes_of[row] for row in anchors.tolist()]))
         tokens = _tokens(timeline, attentions[int(anchors[0])])
         evidence = [
             Evidence(
@@ -153,7 +159,7 @@ def _neighbours(timeline: Timeline, softmax: IntArray) -> IntArray:
     parent = tree.parent[rows]
     outer_op = np.where(parent != NONE, tree.op[np.maximum(parent, 0)], NONE)
     wanted_parent = tree.parent[softmax]
-    wanted = np.unique(np.where(wanted_parent != NONE, tree.op[np.maximum(wanted_parent, 0)], NONE))
+    wanted = distinct(np.where(wanted_parent != NONE, tree.op[np.maximum(wanted_parent, 0)], NONE))
     rows = rows[np.isin(outer_op, wanted)]
     return rows[np.lexsort((trace.ts_ns[rows], trace.thread[rows]))]
 
@@ -218,14 +224,13 @@ def _tokens(timeline: Timeline, attention: _Attention) -> tuple[int, ...]:
     return timeline.trace.inputs_of(attention.softmax).shape(0)
 
 
-def _occurrence(timeline: Timeline, attention: _Attention) -> Occurrence:
-    rows = _passes(timeline, attention)
+def _occurrence(timeline: Timeline, attention: _Attention, rows: IntArray, backward: IntArray) -> Occurrence:
     if timeline.is_cpu_only:
-        return Occurrence(attention.scores, _edit_on_cpu(timeline, attention), rows)
-    return _on_device(timeline, attention, rows)
+        return Occurrence(attention.scores, _edit_on_cpu(timeline, attention, backward), rows)
+    return _on_device(timeline, attention, rows, backward)
 
 
-def _edit_on_cpu(timeline: Timeline, attention: _Attention) -> Edit:
+def _edit_on_cpu(timeline: Timeline, attention: _Attention, backward: IntArray) -> Edit:
     tokens = _tokens(timeline, attention)
     kept = round(min(1.0, _CPU_TILE / tokens[-1]), 3) if tokens else _CPU_UNKNOWN_SOFTMAX
     scales = [Scale(np.array([attention.softmax]), kept)]
@@ -236,10 +241,10 @@ def _edit_on_cpu(timeline: Timeline, attention: _Attention) -> Edit:
     if tokens and tokens[-1] < _CPU_SMALL:
         factor = _CPU_TINY_BACKWARD if tokens[-1] < _CPU_TINY else _CPU_SMALL_BACKWARD
         heavy = np.array([attention.scores, attention.softmax, attention.values])
-        scales.append(Scale(np.concatenate(backward_of(timeline, heavy)), factor))
+        scales.append(Scale(np.concatenate(backward_of(timeline, heavy, backward)), factor))
     elif tokens:
-        scales.append(Scale(np.concatenate(backward_of(timeline, np.array([attention.softmax]))), kept))
-        removed += backward_of(timeline, on_scores)
+        scales.append(Scale(np.concatenate(backward_of(timeline, np.array([attention.softmax]), backward)), kept))
+        removed += backward_of(timeline, on_scores, backward)
     return Edit(scales=tuple(scales), removed_ops=np.sort(np.concatenate(removed)))
 
 
@@ -249,12 +254,12 @@ def _copies_in_products(timeline: Timeline, attention: _Attention) -> IntArray:
     return outermost(timeline, copies[inside(timeline, copies, np.array([attention.scores, attention.values])) != NONE])
 
 
-def _on_device(timeline: Timeline, attention: _Attention, rows: IntArray) -> Occurrence:
+def _on_device(timeline: Timeline, attention: _Attention, rows: IntArray, backward: IntArray) -> Occurrence:
     trace = timeline.trace
     launched = launched_by(timeline, rows)
     scores, rest = launched[0], np.concatenate(launched[1:])
-    backward = np.concatenate(backward_of(timeline, rows))
-    backward_device = np.concatenate(launched_by(timeline, backward)) if len(backward) else backward
+    caused = np.concatenate(backward_of(timeline, rows, backward))
+    backward_device = np.concatenate(launched_by(timeline, caused)) if len(caused) else caused
     products_us = trace.dur_ns[_matrix(timeline, np.concatenate([scores, rest]))].sum() / 1000.0
     fused_us = _fused_us(timeline, attention, products_us)
     scales = [Scale(scores, _ratio(fused_us, trace.dur_ns[scores].sum() / 1000.0))]

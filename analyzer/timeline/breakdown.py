@@ -7,6 +7,7 @@ import re
 import numpy as np
 
 from ..trace.model import DEVICE_CATEGORIES, BoolArray, Category, FloatArray, Int8Array, IntArray, Trace
+from .columns import is_named, quartiles
 from .intervals import Spans, covered_ns, joined, shared_ns, union
 from .model import Breakdown, Idle, IdleCause, KernelClass, Phase, Steps
 from .steps import step_windows
@@ -33,7 +34,7 @@ def measure(
     has_device = len(device_rows) > 0
     rows = device_rows if has_device else trace.rows(Category.CPU_OP)
     is_communication = _communication(trace, rows, kernel_class)
-    is_copy = np.isin(trace.cat[rows], (Category.MEMCPY, Category.MEMSET))
+    is_copy = (trace.cat[rows] == Category.MEMCPY) | (trace.cat[rows] == Category.MEMSET)
 
     compute = _spans(trace, rows[~is_communication & ~is_copy])
     communication = _spans(trace, rows[is_communication])
@@ -86,12 +87,8 @@ def _is_host(trace: Trace) -> BoolArray:
 
 def _communication(trace: Trace, rows: IntArray, kernel_class: Int8Array) -> BoolArray:
     """Which of `rows` communicate: kernels by their class, operators (without a device) by their name."""
-    hits = np.array([_COLLECTIVE_OP.search(name) is not None for name in trace.names], dtype=bool)
-    return np.where(trace.cat[rows] == Category.CPU_OP, hits[trace.name[rows]], _is_class(kernel_class, rows))
-
-
-def _is_class(kernel_class: Int8Array, rows: IntArray) -> BoolArray:
-    return kernel_class[rows] == KernelClass.COMMUNICATION
+    is_of_class = kernel_class[rows] == KernelClass.COMMUNICATION
+    return np.where(trace.cat[rows] == Category.CPU_OP, is_named(trace, rows, _COLLECTIVE_OP.search), is_of_class)
 
 
 def _phase_ns(
@@ -160,5 +157,5 @@ def _spread(values: IntArray) -> float:
     """Half the range between the quartiles."""
     if not len(values):
         return 0.0
-    low, high = np.percentile(values, (25, 75))
-    return float(high - low) / 2
+    low, high = quartiles(values)
+    return (high - low) / 2

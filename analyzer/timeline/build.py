@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..trace.model import Trace
+from ..trace.model import DEVICE_CATEGORIES, Trace
 from .breakdown import measure
 from .costs import op_costs
 from .devices import find_device
@@ -27,12 +27,14 @@ def build_timeline(trace: Trace) -> Timeline:
     phase = find_phases(trace, tree, launches, steps, marks, forward_op)
     idle = find_idle(trace, steps, tree, launches, phase, kernel_class)
     graph = build_graph(trace, steps, tree, launches)
+    device_rows = trace.rows(*DEVICE_CATEGORIES)
     return Timeline(
         trace=trace,
         device=find_device(trace),
         steps=steps,
         tree=tree,
         launches=launches,
+        device_rows=device_rows[steps.are_steady(device_rows)],
         forward_op=forward_op,
         phase=phase,
         kernel_class=kernel_class,

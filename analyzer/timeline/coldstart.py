@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..trace.model import DEVICE_CATEGORIES, BoolArray, Category, FloatArray, IntArray, Trace
+from .columns import is_named
 from .intervals import covered_ns, joined, union
 
 _START_UP_CALL = re.compile(
@@ -61,19 +62,15 @@ def _start_up_share(trace: Trace, start_ns: IntArray, end_ns: IntArray) -> Float
     """Share of each step spent starting up while the device had nothing to do."""
     busy_rows = trace.rows(*DEVICE_CATEGORIES)
     busy = union(trace.ts_ns[busy_rows], trace.end_ns[busy_rows])
-    is_call = trace.cat == Category.RUNTIME
-    is_slow_launch = _called(trace, is_call & (trace.dur_ns > _SLOW_LAUNCH_NS), _LAUNCH_CALL)
-    is_range = np.isin(trace.cat, (Category.PYTHON_FUNCTION, Category.USER_ANNOTATION))
-    is_start_up = _called(trace, is_call, _START_UP_CALL) | is_slow_launch | _called(trace, is_range, _COMPILATION)
-    rows = np.flatnonzero(is_start_up)
+    calls, ranges = trace.rows(Category.RUNTIME), trace.rows(Category.PYTHON_FUNCTION, Category.USER_ANNOTATION)
+    slow_calls = calls[trace.dur_ns[calls] > _SLOW_LAUNCH_NS]
+    rows = np.concatenate(
+        [
+            calls[is_named(trace, calls, _START_UP_CALL.search)],
+            slow_calls[is_named(trace, slow_calls, _LAUNCH_CALL.search)],
+            ranges[is_named(trace, ranges, _COMPILATION.search)],
+        ]
+    )
     start_up = union(trace.ts_ns[rows], trace.end_ns[rows])
     alone_ns = covered_ns(joined(start_up, busy), start_ns, end_ns) - covered_ns(busy, start_ns, end_ns)
     return alone_ns / np.maximum(end_ns - start_ns, 1)
-
-
-def _called(trace: Trace, among: BoolArray, pattern: re.Pattern[str]) -> BoolArray:
-    """Those of `among`, shape (n,), whose name the pattern finds."""
-    occurs = np.bincount(trace.name[among], minlength=len(trace.names)) > 0
-    hits = np.zeros(len(trace.names), dtype=bool)
-    hits[[i for i in np.flatnonzero(occurs) if pattern.search(trace.names[i])]] = True
-    return among & hits[trace.name]

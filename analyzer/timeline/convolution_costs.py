@@ -64,6 +64,15 @@ CONVOLUTIONS: dict[str, tuple[int, int, int, int, int]] = {
 """
 
 
+BACKWARD: dict[str, tuple[int, int, int]] = {
+    **dict.fromkeys(("convolution_backward", "_slow_conv2d_backward", "convolution_backward_overrideable"), (0, 1, 2)),
+    **dict.fromkeys(
+        ("cudnn_convolution_backward", "miopen_convolution_backward", "mkldnn_convolution_backward"), (1, 0, 2)
+    ),
+}
+"""Of each backward operator the numbers of the arguments that hold the output's gradient, the input and the weight."""
+
+
 def forward_cost(op: str, inputs: OpInputs, hints: ShapeHints) -> Cost | None:
     """Cost of a forward call; None when its output size is not recorded and no backward call tells it."""
     data, weight = inputs.shape(0), inputs.shape(1)
@@ -109,14 +118,10 @@ def _convolution_output(
 
 def backward_shapes(name: str, inputs: OpInputs) -> tuple[Dims, Dims, Dims] | None:
     """(gradient of the output, input, weight) of a convolution's backward call; None if it is none."""
-    op = name.removeprefix("aten::")
-    match op:
-        case "convolution_backward" | "_slow_conv2d_backward" | "convolution_backward_overrideable":
-            grad, data, weight = (inputs.shape(k) for k in range(3))
-        case "cudnn_convolution_backward" | "miopen_convolution_backward" | "mkldnn_convolution_backward":
-            data, grad, weight = (inputs.shape(k) for k in range(3))
-        case _:
-            return None
+    order = BACKWARD.get(name.removeprefix("aten::"))
+    if order is None:
+        return None
+    grad, data, weight = (inputs.shape(argument) for argument in order)
     return (grad, data, weight) if len(grad) == len(data) == len(weight) >= 3 else None
 
 

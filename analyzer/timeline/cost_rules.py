@@ -6,8 +6,14 @@ from collections.abc import Callable
 from math import prod
 
 from ..trace.model import OpInputs
-from .convolution_costs import CONVOLUTIONS, ShapeHints, backward_cost, backward_shapes, forward_cost
+from .convolution_costs import BACKWARD, CONVOLUTIONS, ShapeHints, backward_cost, backward_shapes, forward_cost
 from .op_inputs import Cost, element_bytes, tensor_bytes, tensors
+
+
+def has_rule(name: str) -> bool:
+    """Whether `cost_of` may answer for operators of this name."""
+    op = name.removeprefix("aten::")
+    return op in CONVOLUTIONS or op in BACKWARD or op in _MATRIX_RULES or op.removesuffix("_") in _FLOPS_PER_ELEMENT
 
 
 def cost_of(name: str, inputs: OpInputs, hints: ShapeHints) -> Cost | None:

@@ -11,8 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..trace.model import BoolArray, Category, IntArray, Trace
+from .columns import is_named
 from .convolution_costs import ShapeHints
-from .cost_rules import cost_of
+from .cost_rules import cost_of, has_rule
 from .model import OpCosts
 from .op_inputs import Cost
 
@@ -26,6 +27,7 @@ def op_costs(trace: Trace) -> OpCosts:
     moved = np.full(len(trace), np.nan)
     rows = trace.rows(Category.CPU_OP)
     rows = rows[trace.inputs[rows] >= 0]
+    rows = rows[is_named(trace, rows, has_rule)]
     if len(rows) == 0:
         return OpCosts(flops, moved)
     pairs = trace.name[rows].astype(np.int64) * (int(trace.inputs.max()) + 1) + trace.inputs[rows]
@@ -33,9 +35,9 @@ def op_costs(trace: Trace) -> OpCosts:
     calls = [(trace.name_of(row), trace.inputs_of(row)) for row in rows[first].tolist()]
     hints = ShapeHints.of(calls)
     costs = [cost_of(name, inputs, hints) for name, inputs in calls]
-    found = np.array([cost is not None for cost in costs])[inverse]
+    found = np.array([cost is not None for cost in costs], dtype=bool)[inverse]
     rows, inverse = rows[found], inverse[found]
-    heavy = np.array([cost is not None and cost.heavy for cost in costs])[inverse]
+    heavy = np.array([cost is not None and cost.heavy for cost in costs], dtype=bool)[inverse]
     innermost = ~_encloses_same_work(trace, rows, heavy)
     rows, inverse = rows[innermost], inverse[innermost]
     flops[rows] = np.array([_flops(cost) for cost in costs])[inverse]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..trace.model import IntArray
+from .columns import distinct
 
 
 def no_rows() -> IntArray:
@@ -54,7 +55,7 @@ class Edit:
             for scale in edit.scales:
                 by_factor.setdefault(scale.factor, []).append(scale.rows)
         return Edit(
-            scales=tuple(Scale(np.unique(np.concatenate(rows)), factor) for factor, rows in by_factor.items()),
+            scales=tuple(Scale(distinct(np.concatenate(rows)), factor) for factor, rows in by_factor.items()),
             removed_ops=_merged(edit.removed_ops for edit in edits),
             unsynced=_merged(edit.unsynced for edit in edits),
             overlapped=_merged(edit.overlapped for edit in edits),
@@ -65,4 +66,4 @@ class Edit:
 
 def _merged(parts: Iterable[IntArray]) -> IntArray:
     arrays = list(parts)
-    return np.unique(np.concatenate(arrays)) if arrays else no_rows()
+    return distinct(np.concatenate(arrays)) if arrays else no_rows()

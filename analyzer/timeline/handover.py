@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..trace.model import HOST_CATEGORIES, BoolArray, IntArray, Trace
+from ..trace.model import BoolArray, IntArray, Trace
 from .host_axis import HostAxis
 from .model import CallTree
 
@@ -42,7 +42,7 @@ def find_handovers(trace: Trace, tree: CallTree, axis: HostAxis, wait_start: Int
 
     `wait_start` and `wait_end` are the positions, in order, between which the host waited for the device.
     """
-    host = np.flatnonzero(np.isin(trace.cat, HOST_CATEGORIES) & (axis.row_start >= 0))
+    host = np.flatnonzero(axis.row_start >= 0)
     lane = axis.lane_at(axis.row_start[host])
     main = host[lane == 0]
     roots = host[(lane > 0) & (tree.parent[host] < 0)]

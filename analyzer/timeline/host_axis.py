@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..trace.model import HOST_CATEGORIES, NONE, Category, Int32Array, IntArray, Trace
+from .columns import distinct
 from .model import CallTree, Steps
 
 
@@ -36,8 +37,8 @@ class HostAxis:
 
 def lay_out(trace: Trace, tree: CallTree, steps: Steps, start_ns: int, end_ns: int) -> HostAxis:
     """Lay out the threads that do something on the host between `start_ns` and `end_ns`."""
-    inside = np.isin(trace.cat, HOST_CATEGORIES) & (trace.end_ns > start_ns) & (trace.ts_ns < end_ns)
-    rows = np.flatnonzero(inside)
+    rows = trace.rows(*HOST_CATEGORIES)
+    rows = rows[(trace.end_ns[rows] > start_ns) & (trace.ts_ns[rows] < end_ns)]
     home = _home_threads(trace, tree, rows)
     thread = home[trace.thread[rows]]
     lane_of_home = np.full(len(trace.threads), NONE, dtype=np.int32)
@@ -72,12 +73,13 @@ def _home_threads(trace: Trace, tree: CallTree, rows: IntArray) -> IntArray:
 
 def _main_first(trace: Trace, steps: Steps, rows: IntArray, thread: IntArray) -> list[int]:
     """The threads of `rows`, the main one first: the one that marks the steps, else the one that spans most."""
-    found = np.unique(thread)
-    if not len(found):
+    found = distinct(thread).tolist()
+    if not found:
         return []
-    marks = (trace.cat[rows] == Category.USER_ANNOTATION) & np.isin(trace.ts_ns[rows], steps.start_ns)
-    if marks.any():
+    marks = np.flatnonzero(trace.cat[rows] == Category.USER_ANNOTATION)
+    marks = marks[np.isin(trace.ts_ns[rows[marks]], steps.start_ns)]
+    if len(marks):
         main = int(np.bincount(thread[marks]).argmax())
     else:
-        main = max(found.tolist(), key=lambda t: int(np.ptp(trace.ts_ns[rows[thread == t]])))
-    return [main, *(int(t) for t in found if t != main)]
+        main = max(found, key=lambda t: int(np.ptp(trace.ts_ns[rows[thread == t]])))
+    return [main, *(t for t in found if t != main)]

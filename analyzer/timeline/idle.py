@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..trace.model import DEVICE_CATEGORIES, NONE, BoolArray, Category, Int8Array, Int32Array, IntArray, Trace
+from .columns import is_named
 from .intervals import Spans, check_sum, complement, covered_ns, cut, intersection, union
 from .model import CallTree, Idle, IdleCause, KernelClass, Launches, Phase, Steps
 from .steps import step_at
@@ -116,8 +117,9 @@ class _Waits:
 
 def _waits(trace: Trace, launches: Launches) -> _Waits:
     """Synchronisations, and launching calls (copies from or to pageable memory) that return after their own work."""
-    is_sync = np.array([_SYNC_CALL.search(name) is not None for name in trace.names], dtype=bool)[trace.name]
-    holds = is_sync & (trace.cat == Category.RUNTIME)
+    runtime_rows = trace.rows(Category.RUNTIME)
+    holds = np.zeros(len(trace), dtype=bool)
+    holds[runtime_rows[is_named(trace, runtime_rows, _SYNC_CALL.search)]] = True
     copies = trace.rows(Category.MEMCPY)
     copies = copies[launches.runtime[copies] >= 0]
     calls = launches.runtime[copies]
@@ -147,8 +149,8 @@ def _outermost(tree: CallTree, wanted: BoolArray) -> IntArray:
 
 def _collective_rows(trace: Trace) -> IntArray:
     """Host ranges of communication calls."""
-    hits = np.array([_COLLECTIVE.search(name) is not None for name in trace.names], dtype=bool)[trace.name]
-    return np.flatnonzero(hits & np.isin(trace.cat, (Category.CPU_OP, Category.USER_ANNOTATION)))
+    rows = trace.rows(Category.CPU_OP, Category.USER_ANNOTATION)
+    return rows[is_named(trace, rows, _COLLECTIVE.search)]
 
 
 def _host_idle(trace: Trace, steps: Steps, tree: CallTree, phase: Int8Array) -> Idle:

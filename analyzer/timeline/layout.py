@@ -18,10 +18,12 @@ from ..trace.model import NONE, Dims, IntArray, OpInputs
 from ..trace.scalars import whole_number
 from .edit import Scale
 from .model import Timeline
-from .select import backward_of, ops_named
+from .op_inputs import of_each
+from .select import backward_of, backward_ops, ops_named
 
 _PLAIN_CONVOLUTIONS = ("aten::thnn_conv2d", "aten::_slow_conv2d_forward")
-CONVOLUTIONS = ("aten::conv2d", "aten::conv_transpose2d", "aten::convolution", "aten::_convolution")
+TRANSPOSED_CONVOLUTION = "aten::conv_transpose2d"
+CONVOLUTIONS = ("aten::conv2d", TRANSPOSED_CONVOLUTION, "aten::convolution", "aten::_convolution")
 
 
 class ConvKind(IntEnum):
@@ -72,7 +74,7 @@ def convolutions(timeline: Timeline) -> IntArray:
     """Forward 2D convolutions of the steady steps, outermost operators, those of recorded size known to be 2D only."""
     rows = ops_named(timeline, CONVOLUTIONS)
     rows = rows[timeline.forward_op[rows] == NONE]
-    rank = np.array([len(timeline.trace.inputs_of(row).shape(0)) for row in rows.tolist()], dtype=np.int64)
+    rank = np.array(of_each(timeline.trace, rows, lambda inputs: len(inputs.shape(0))), dtype=np.int64)
     return rows[(rank == 4) | (rank == 3) | (rank == 0)]
 
 
@@ -87,14 +89,20 @@ def is_channels_last(inputs: OpInputs, argument: int = 0) -> bool | None:
     return strides[1] == 1
 
 
+def is_grouped(inputs: OpInputs) -> bool:
+    """Whether a forward convolution, as far as its recorded sizes tell, has more than one group."""
+    source, weight = inputs.shape(0), inputs.shape(1)
+    return len(source) == 4 and len(weight) == 4 and source[1] != weight[1]
+
+
 def conv_kind(timeline: Timeline, row: int) -> ConvKind:
     """The kind of a forward convolution, from its recorded sizes and the operators that it ran."""
     inputs = timeline.trace.inputs_of(row)
-    source, weight = inputs.shape(0), inputs.shape(1)
-    if timeline.trace.name_of(row) == "aten::conv_transpose2d":
+    weight = inputs.shape(1)
+    if timeline.trace.name_of(row) == TRANSPOSED_CONVOLUTION:
         stride = _pair(inputs.value(3))
         return ConvKind.TRANSPOSED_PATCH if len(weight) == 4 and stride == weight[2:] else ConvKind.TRANSPOSED
-    if len(source) == 4 and len(weight) == 4 and source[1] != weight[1]:
+    if is_grouped(inputs):
         return ConvKind.DEPTHWISE if weight[1] == 1 else ConvKind.GROUPED
     return ConvKind.WITHOUT_ONEDNN if _runs_without_onednn(timeline, row) else ConvKind.DENSE
 
@@ -102,10 +110,8 @@ def conv_kind(timeline: Timeline, row: int) -> ConvKind:
 def nchw_convolutions(timeline: Timeline) -> IntArray:
     """The forward convolutions that do not run in channels_last already, as far as recorded strides tell."""
     rows = convolutions(timeline)
-    already = np.array(
-        [is_channels_last(timeline.trace.inputs_of(row)) is True for row in rows.tolist()], dtype=np.bool_
-    )
-    return rows[~already]
+    in_channels_last = of_each(timeline.trace, rows, is_channels_last)
+    return rows[np.array([found is not True for found in in_channels_last], dtype=np.bool_)]
 
 
 def nchw_scales(timeline: Timeline) -> tuple[Scale, ...]:
@@ -113,24 +119,27 @@ def nchw_scales(timeline: Timeline) -> tuple[Scale, ...]:
     what they would take in channels_last on the CPU."""
     by_factor: dict[float, list[IntArray]] = {}
     convs = nchw_convolutions(timeline)
-    for row, backward in zip(convs.tolist(), backward_of(timeline, convs), strict=True):
+    backward = backward_ops(timeline)
+    for row, caused in zip(convs.tolist(), backward_of(timeline, convs, backward), strict=True):
         kind = conv_kind(timeline, row)
         by_factor.setdefault(_CONV_FORWARD[kind], []).append(np.array([row]))
-        by_factor.setdefault(_CONV_BACKWARD[kind], []).append(backward)
+        by_factor.setdefault(_CONV_BACKWARD[kind], []).append(caused)
     for name, factor in _OTHER_FORWARD.items():
         rows = ops_named(timeline, (name,))
-        inputs = [timeline.trace.inputs_of(row) for row in rows.tolist()]
-        gains = [len(one.shape(0)) == 4 and is_channels_last(one) is not True for one in inputs]
-        rows = rows[np.array(gains, dtype=np.bool_)]
+        rows = rows[np.array(of_each(timeline.trace, rows, _is_nchw_image), dtype=np.bool_)]
         by_factor.setdefault(factor, []).append(rows)
         if name in _OTHER_BACKWARD:
-            by_factor.setdefault(_OTHER_BACKWARD[name], []).extend(backward_of(timeline, rows))
+            by_factor.setdefault(_OTHER_BACKWARD[name], []).extend(backward_of(timeline, rows, backward))
     return _scales(by_factor)
 
 
 def _scales(by_factor: dict[float, list[IntArray]]) -> tuple[Scale, ...]:
     joined = {factor: np.concatenate(parts) for factor, parts in by_factor.items() if parts and factor != 1.0}
     return tuple(Scale(np.sort(rows), factor) for factor, rows in joined.items() if len(rows))
+
+
+def _is_nchw_image(inputs: OpInputs) -> bool:
+    return len(inputs.shape(0)) == 4 and is_channels_last(inputs) is not True
 
 
 def _runs_without_onednn(timeline: Timeline, row: int) -> bool:

@@ -57,6 +57,10 @@ class Steps:
         """Host span of each step."""
         return self.end_ns - self.start_ns
 
+    def are_steady(self, rows: IntArray) -> BoolArray:
+        """For each of `rows` (events), whether it belongs to a steady step."""
+        return np.append(~self.is_warmup, False)[self.of[rows]]
+
 
 @dataclass(frozen=True, slots=True)
 class CallTree:
@@ -345,6 +349,8 @@ class Timeline:
     steps: Steps
     tree: CallTree
     launches: Launches
+    device_rows: IntArray
+    """Kernels, copies and fills of the steady steps, in time order."""
     forward_op: Int32Array
     """Shape (n,): for a backward operator (and the device work it launched) the forward operator row; NONE else."""
     phase: Int8Array

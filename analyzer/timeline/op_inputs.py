@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import ast
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
+from typing import TypeVar
 
-from ..trace.model import Dims, OpInputs
+from ..trace.model import Dims, IntArray, OpInputs, Trace
+
+T = TypeVar("T")
 
 ELEMENT_BYTES = {
     "float": 4,
@@ -43,6 +46,13 @@ class Cost:
     """True for matrix work (GEMM, convolution, attention)."""
 
 
+def of_each(trace: Trace, rows: IntArray, fact: Callable[[OpInputs], T]) -> list[T]:
+    """A fact about the recorded inputs of each of `rows`; every distinct set of inputs is decoded once."""
+    used = trace.inputs[rows].tolist()
+    known = {index: fact(trace.input_table[index] if index >= 0 else OpInputs()) for index in set(used)}
+    return [known[index] for index in used]
+
+
 def tensors(inputs: OpInputs) -> list[tuple[int, Dims]]:
     """(argument, sizes) of every tensor, those in lists included."""
     found: list[tuple[int, Dims]] = []
@@ -71,10 +81,9 @@ def numbers(inputs: OpInputs, argument: int) -> Dims:
     if not text.startswith("["):
         return ()
     try:
-        value = ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+        return tuple(int(word) for word in text[1:].removesuffix("]").split(",") if word)
+    except ValueError:
         return ()
-    return tuple(v for v in value if isinstance(v, int))
 
 
 def flags(text: str) -> tuple[bool, ...]:

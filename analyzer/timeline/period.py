@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 
 from ..trace.model import NONE, Category, Int32Array, IntArray, Trace
+from .columns import distinct, quartiles
 from .model import CallTree, Launches
 
 _SHARE_OF_NAMES = 0.8
@@ -33,7 +34,7 @@ def repetitions(trace: Trace, tree: CallTree, launches: Launches) -> tuple[IntAr
     anchor = kinds[once_each[first[once_each].argmin()]]
     places = np.flatnonzero(names == anchor)
     length = np.diff(places)
-    low, high = np.percentile(length, (25, 75))
+    low, high = quartiles(length)
     if (high - low) / 2 > _EVENNESS * np.median(length):
         return empty, empty
     outer = _outermost_of_one(tree, host_rows[places])
@@ -64,7 +65,7 @@ def _sequence(trace: Trace, tree: CallTree, launches: Launches) -> tuple[IntArra
 def _repeat_count(names: Int32Array) -> int:
     """How often the sequence runs round; 1 if it does not repeat."""
     count = np.unique(names, return_counts=True)[1]
-    for times in np.unique(count)[::-1]:
+    for times in distinct(count)[::-1]:
         if times > 1 and np.mean(count % times == 0) >= _SHARE_OF_NAMES:
             return int(times)
     return 1

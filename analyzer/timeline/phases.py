@@ -8,6 +8,7 @@ from enum import IntEnum
 import numpy as np
 
 from ..trace.model import DEVICE_CATEGORIES, NONE, BoolArray, Category, Int8Array, Int32Array, IntArray, Trace
+from .columns import distinct
 from .model import CallTree, Launches, Phase, Steps
 from .tree import enclosing, is_step_mark
 
@@ -53,13 +54,14 @@ def find_phases(
     with neither (inference without stacks), every operator that is in no other phase.
     """
     phase = np.full(len(trace), Phase.OTHER, dtype=np.int8)
-    is_backward = _under(tree, (mark == Mark.BACKWARD_NODE) | (mark == Mark.BACKWARD_CALL))
+    marks = _marks_of_nest(tree, mark)
+    is_backward = _has(marks, Mark.BACKWARD_NODE) | _has(marks, Mark.BACKWARD_CALL)
     is_backward |= _autograd_threads(trace, mark, is_backward)[trace.thread] & _is_host(trace)
-    in_module = _under(tree, mark == Mark.MODULE)
+    in_module = _has(marks, Mark.MODULE)
     phase[_is_forward(trace, tree, steps, forward_op, is_backward, in_module)] = Phase.FORWARD
     phase[is_backward] = Phase.BACKWARD
-    phase[_under(tree, mark == Mark.OPTIMIZER)] = Phase.OPTIMIZER
-    phase[_under(tree, mark == Mark.DATA)] = Phase.DATA
+    phase[_has(marks, Mark.OPTIMIZER)] = Phase.OPTIMIZER
+    phase[_has(marks, Mark.DATA)] = Phase.DATA
     device_rows = trace.rows(*DEVICE_CATEGORIES)
     cause = np.where(launches.runtime[device_rows] >= 0, launches.runtime[device_rows], launches.op[device_rows])
     phase[device_rows] = np.where(cause >= 0, phase[cause], Phase.OTHER)
@@ -75,14 +77,15 @@ def find_forward_ops(trace: Trace, tree: CallTree, launches: Launches, mark: Int
     those have no forward operator but themselves, and a node inside another node belongs to one of them.
     """
     is_node = (mark == Mark.BACKWARD_NODE) & (trace.sequence >= 0)
-    above = np.where(tree.parent >= 0, enclosing(tree.parent, is_node)[tree.parent], NONE)
+    node = enclosing(tree.parent, is_node)
+    above = np.where(tree.parent >= 0, node[tree.parent], NONE)
     is_root = is_node & ((above < 0) | (trace.sequence[above] != trace.sequence))
     roots = np.flatnonzero(is_root)
     if not len(roots):
         return np.full(len(trace), NONE, dtype=np.int32)
     is_inner = above[roots] >= 0
     is_candidate = (trace.cat == Category.CPU_OP) & (trace.sequence >= 0) & ~is_node
-    in_backward = enclosing(tree.parent, is_node) >= 0
+    in_backward = node >= 0
 
     found = np.full(len(trace), NONE, dtype=np.int32)
     first_pass = np.flatnonzero(is_candidate & ~in_backward)
@@ -126,8 +129,8 @@ def _by_flow(trace: Trace, nodes: IntArray, candidates: IntArray) -> Int32Array:
     """
     found = np.full(len(nodes), NONE, dtype=np.int32)
     flows = trace.flows
-    is_wanted = np.isin(flows.kind, [i for i, kind in enumerate(flows.kinds) if kind == "fwdbwd"])
-    if len(np.unique(trace.thread[candidates])) < 2 or not is_wanted.any():
+    is_wanted = np.array([kind == "fwdbwd" for kind in flows.kinds], dtype=bool)[flows.kind]
+    if not is_wanted.any() or len(distinct(trace.thread[candidates])) < 2:
         return found
     ends = zip(flows.end_thread[is_wanted].tolist(), flows.end_ts_ns[is_wanted].tolist(), strict=True)
     starts = zip(flows.start_thread[is_wanted].tolist(), flows.start_ts_ns[is_wanted].tolist(), strict=True)
@@ -187,9 +190,21 @@ def _autograd_threads(trace: Trace, mark: Int8Array, is_backward: BoolArray) -> 
     return has_nodes & ~is_main
 
 
-def _under(tree: CallTree, wanted: BoolArray) -> BoolArray:
-    """Rows that are wanted or lie under one that is."""
-    return enclosing(tree.parent, wanted) != NONE
+def _marks_of_nest(tree: CallTree, mark: Int8Array) -> Int8Array:
+    """The marks of each row and of all that encloses it, as bits: 1 << `Mark`. Found as `enclosing` finds one."""
+    found = np.append(np.int8(1) << mark, np.int8(0))
+    jump = np.append(tree.parent, np.int32(NONE))
+    open_rows = np.flatnonzero(jump >= 0)
+    while len(open_rows):
+        above = jump[open_rows]
+        found[open_rows] |= found[above]
+        jump[open_rows] = above = jump[above]
+        open_rows = open_rows[above >= 0]
+    return found[:-1]
+
+
+def _has(marks: Int8Array, mark: Mark) -> BoolArray:
+    return (marks >> mark) & 1 == 1
 
 
 def _is_host(trace: Trace) -> BoolArray:

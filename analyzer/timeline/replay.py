@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 
 from ..trace.model import BoolArray, FloatArray, Int32Array, IntArray
+from .columns import distinct
 from .edit import Edit
 from .model import EARLIER, NodeKind, ReplayGraph
 
 NS_PER_US = 1000.0
-_SHORT_RUN = 12
-"""Events up to which a plain loop is quicker than numpy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class _HostClock:
         scaled = [(_stretches(graph, scale.rows), scale.factor) for scale in edit.scales]
         gone, beside = _stretches(graph, edit.removed_ops), _stretches(graph, edit.overlapped)
         waits = (graph.wait_start, graph.wait_end)
-        cuts = np.unique(np.concatenate([[0], *waits, *gone, *beside, *(ends for pair, _ in scaled for ends in pair)]))
+        cuts = distinct(np.concatenate([[0], *waits, *gone, *beside, *(ends for pair, _ in scaled for ends in pair)]))
         rate = np.full(len(cuts), edit.host_factor)
         for stretches, factor in scaled:
             rate[_covered(cuts, stretches)] *= factor
@@ -120,73 +120,98 @@ class _Work:
         return _Work(done, done - added, np.where(is_launched, launched, -np.inf), is_live)
 
 
-class _Ends:
-    """When the events of a run are done: event k at `done[k] + max(floor, late + launched[j] for j <= k)`."""
+@dataclass(frozen=True, slots=True)
+class _Runs:
+    """Nodes taken together: device events launched in a row by one thread on one stream; any other node stands alone.
 
-    def __init__(self, work: _Work) -> None:
-        self._work = work
-        self._launched = work.launched_ns.tolist()
-        self._done = work.done_ns.tolist()
+    Within a run, event k is done at `done[k] + max(floor, late + reach[k])`: `floor` is when the stream is free, `late`
+    how late the thread is, and `reach[k]` the latest of the launches up to k.
+    """
 
-    def of_run(self, first: int, after: int, late_ns: float, floor_ns: float) -> list[float]:
-        """Ends of the events first ... after - 1."""
-        if after - first > _SHORT_RUN:
-            ready = np.maximum.accumulate(self._work.launched_ns[first:after]) + late_ns
-            return (self._work.done_ns[first:after] + np.maximum(ready, floor_ns)).tolist()
-        ends = []
-        for event in range(first, after):
-            floor_ns = max(floor_ns, self._launched[event] + late_ns)
-            ends.append(self._done[event] + floor_ns)
-        return ends
+    first: IntArray
+    """Shape (runs,): the first node of each; a run ends where the next begins."""
+    of_node: IntArray
+    """Shape (nodes,): the run of each node."""
+
+    @staticmethod
+    def of(graph: ReplayGraph) -> _Runs:
+        """The runs of a graph, whatever the edit."""
+        alone = (graph.kind != NodeKind.DEVICE) | (np.diff(graph.edge_start) > 0)
+        begins = alone | (np.diff(graph.queue, prepend=-1) != 0) | (np.diff(graph.lane, prepend=-1) != 0)
+        begins[1:] |= graph.kind[:-1] != NodeKind.DEVICE
+        return _Runs(np.flatnonzero(begins), np.cumsum(begins) - 1)
+
+    def running_maximum(self, values: FloatArray) -> FloatArray:
+        """The largest of each node's run so far. Each pass looks back twice as far."""
+        found = values.copy()
+        place = np.arange(len(values)) - self.first[self.of_node]
+        back, inside = 1, np.flatnonzero(place >= 1)
+        while len(inside):
+            found[inside] = np.maximum(found[inside], found[inside - back])
+            back *= 2
+            inside = inside[place[inside] >= back]
+        return found
 
 
 def _run(graph: ReplayGraph, edit: Edit, clock: _HostClock) -> tuple[FloatArray, FloatArray]:
-    """Host span and period of each step, in ns.
-
-    Device events launched in a row by one thread on one stream are taken together: see `_Ends`.
-    """
-    work = _Work.of(graph, edit, clock)
-    own, peer_own, sources = clock.at_node.tolist(), clock.at_peer.tolist(), graph.edge_source.tolist()
-    stream_ns, before, events = graph.stream_ns.tolist(), work.before_ns.tolist(), _Ends(work)
+    """Host span and period of each step, in ns."""
+    work, runs = _Work.of(graph, edit, clock), _Runs.of(graph)
+    reach = runs.running_maximum(work.launched_ns)
+    source = graph.edge_source
+    # Plain lists: the loop looks at one number at a time.
+    source_run, source_done, source_reach = (column[source].tolist() for column in (runs.of_node, work.done_ns, reach))
+    floor, late_in = [0.0] * len(runs.first), [0.0] * len(runs.first)
     late = (-clock.at_lane).tolist()
     """Per lane: how much later than its own clock a thread is, from waiting."""
     free: dict[int, float] = {}
-    ended = [0.0] * len(own)
-    marks = np.zeros(len(own))
-    for node, after, kind, lane, queue, first_edge, last_edge in _runs(graph):
-        held_until = -np.inf
-        if first_edge != last_edge and work.is_live[node]:
-            held_until = max(ended[source] for source in sources[first_edge:last_edge])
+    marks = np.zeros(len(graph.kind))
+
+    def source_end(edge: int) -> float:
+        run = source_run[edge]
+        return source_done[edge] + max(floor[run], late_in[run] + source_reach[edge])
+
+    for run, node, kind, lane, queue, first_edge, last_edge, own, stream_ns, before, done, reached in _columns(
+        graph, clock, work, runs, reach
+    ):
+        held_until = max(map(source_end, range(first_edge, last_edge))) if first_edge < last_edge else -inf
         if kind == NodeKind.DEVICE:
-            floor = max(free.get(queue, 0.0), held_until - stream_ns[node]) - before[node]
-            ended[node:after] = events.of_run(node, after, late[lane], floor)
-            free[queue] = ended[after - 1]
+            floor[run] = max(free.get(queue, 0.0), held_until - stream_ns) - before
+            late_in[run] = late[lane]
+            free[queue] = done + max(floor[run], late[lane] + reached)
         elif kind == NodeKind.WAIT:
-            late[lane] = max(late[lane], held_until - own[node])
+            late[lane] = max(late[lane], held_until - own)
         elif kind == NodeKind.ENTRY:
-            late[lane] = peer_own[node] + late[0] + float(graph.launch_ns[node]) - own[node]
+            late[lane] = float(clock.at_peer[node]) + late[0] + float(graph.launch_ns[node]) - own
         elif kind == NodeKind.JOIN:
             helper = int(graph.peer[node] // graph.span_ns)
-            late[lane] = max(late[lane], peer_own[node] + late[helper] - own[node])
+            late[lane] = max(late[lane], float(clock.at_peer[node]) + late[helper] - own)
         elif graph.position[node] >= 0:
-            marks[node] = own[node] + late[lane]
-    return _step_times(graph, np.array(ended), marks)
+            marks[node] = own + late[lane]
+    ready = np.maximum(np.array(floor)[runs.of_node], np.array(late_in)[runs.of_node] + reach)
+    return _step_times(graph, work.done_ns + ready, marks)
 
 
-def _runs(graph: ReplayGraph) -> Iterator[tuple[int, int, int, int, int, int, int]]:
-    """(first node, node after the last, kind, lane, queue, first edge, edge after the last) of nodes taken together."""
-    alone = (graph.kind != NodeKind.DEVICE) | (np.diff(graph.edge_start) > 0)
-    begins = alone | (np.diff(graph.queue, prepend=-1) != 0) | (np.diff(graph.lane, prepend=-1) != 0)
-    begins[1:] |= graph.kind[:-1] != NodeKind.DEVICE
-    first = np.flatnonzero(begins)
+def _columns(
+    graph: ReplayGraph, clock: _HostClock, work: _Work, runs: _Runs, reach: FloatArray
+) -> Iterator[tuple[int, int, int, int, int, int, int, float, float, float, float, float]]:
+    """What the loop needs of each run: of its first node, and, in the last two columns, of its last one.
+
+    What does not run any more waits for nothing: it has no edges.
+    """
+    first, last = runs.first, np.append(runs.first[1:], len(graph.kind)) - 1
     columns = (
+        np.arange(len(first)),
         first,
-        np.append(first[1:], len(begins)),
         graph.kind[first],
         graph.lane[first],
         graph.queue[first],
         graph.edge_start[first],
-        graph.edge_start[first + 1],
+        graph.edge_start[np.where(work.is_live[first], first + 1, first)],
+        clock.at_node[first],
+        graph.stream_ns[first],
+        work.before_ns[first],
+        work.done_ns[last],
+        reach[last],
     )
     return zip(*(column.tolist() for column in columns), strict=True)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..trace.model import NONE, Category, IntArray
-from .edit import no_rows
+from .columns import distinct, is_named
 from .model import Timeline
 from .select import inside, outermost, steady
 
@@ -15,11 +15,8 @@ MODULE_PREFIX = "nn.Module: "
 def model_calls(timeline: Timeline) -> IntArray:
     """Outermost `nn.Module` events of the steady steps: one for each call of a model. Empty without Python stacks."""
     trace = timeline.trace
-    ids = [i for i, name in enumerate(trace.names) if name.startswith(MODULE_PREFIX)]
-    if not ids:
-        return no_rows()
-    rows = np.flatnonzero(np.isin(trace.name, ids) & (trace.cat == Category.PYTHON_FUNCTION))
-    return outermost(timeline, steady(timeline, rows))
+    frames = steady(timeline, trace.rows(Category.PYTHON_FUNCTION))
+    return outermost(timeline, frames[is_named(trace, frames, lambda name: name.startswith(MODULE_PREFIX))])
 
 
 def by_model_call(timeline: Timeline, rows: IntArray) -> list[tuple[int, IntArray]]:
@@ -35,9 +32,9 @@ def by_model_call(timeline: Timeline, rows: IntArray) -> list[tuple[int, IntArra
     owner[_forward_host(timeline, rows) == NONE] = NONE
     steps = timeline.steps.of[rows]
     groups: dict[int, list[IntArray]] = {}
-    for index in np.unique(owner[owner != NONE]).tolist():
+    for index in distinct(owner[owner != NONE]).tolist():
         groups.setdefault(int(calls[index]), []).append(rows[owner == index])
-    for step in np.unique(steps[owner == NONE]).tolist():
+    for step in distinct(steps[owner == NONE]).tolist():
         loose = rows[(owner == NONE) & (steps == step)]
         of_step = calls[timeline.steps.of[calls] == step]
         anchor = int(of_step[0]) if len(of_step) else _first_forward(timeline, loose)

@@ -8,21 +8,14 @@ from itertools import pairwise
 import numpy as np
 
 from ..trace.model import NONE, BoolArray, Category, Int32Array, IntArray
+from .columns import is_named
 from .edit import no_rows
 from .model import Phase, Timeline
 
 
 def steady(timeline: Timeline, rows: IntArray) -> IntArray:
     """Those of `rows` that belong to a steady step."""
-    return rows[in_steady_step(timeline, rows)]
-
-
-def in_steady_step(timeline: Timeline, rows: IntArray) -> BoolArray:
-    """For each of `rows`, whether it belongs to a steady step."""
-    of = timeline.steps.of[rows]
-    if not len(timeline.steps):
-        return np.zeros(len(rows), dtype=np.bool_)
-    return (of != NONE) & ~timeline.steps.is_warmup[np.maximum(of, 0)]
+    return rows[timeline.steps.are_steady(rows)]
 
 
 def typical_step(timeline: Timeline) -> int:
@@ -71,7 +64,7 @@ def outermost(timeline: Timeline, rows: IntArray) -> IntArray:
     """Those of `rows` that lie in no other of them on the same thread."""
     trace = timeline.trace
     order = rows[np.lexsort((-trace.dur_ns[rows], trace.ts_ns[rows], trace.thread[rows]))]
-    ends, threads = trace.end_ns[order], trace.thread[order]
+    ends, threads = trace.ts_ns[order] + trace.dur_ns[order], trace.thread[order]
     if not len(order):
         return order
     offset = threads.astype(np.int64) * (int(ends.max()) - int(trace.ts_ns[order].min()) + 1)
@@ -90,18 +83,16 @@ def inside(timeline: Timeline, rows: IntArray | Int32Array, hosts: IntArray) -> 
     found = np.full(len(rows), NONE, dtype=np.int64)
     if not len(hosts) or not len(rows):
         return found
-    order = np.lexsort((trace.ts_ns[hosts], trace.thread[hosts]))
-    base = int(trace.ts_ns.min())
-    width = int(trace.end_ns.max()) - base + 1
-    keys = trace.thread[hosts[order]].astype(np.int64) * width + trace.ts_ns[hosts[order]] - base
-    wanted = trace.thread[rows].astype(np.int64) * width + trace.ts_ns[rows] - base
-    at = np.searchsorted(keys, wanted, side="right") - 1
+    start, end = trace.ts_ns[hosts], trace.ts_ns[hosts] + trace.dur_ns[hosts]
+    moment, base = trace.ts_ns[rows], int(start.min())
+    width = int(end.max()) - base + 1
+    keys = trace.thread[hosts].astype(np.int64) * width + start - base
+    order = np.argsort(keys, kind="stable")
+    # What lies before or after all hosts may look like another thread's moment; it has no host there or here.
+    wanted = trace.thread[rows].astype(np.int64) * width + moment - base
+    at = np.searchsorted(keys[order], wanted, side="right") - 1
     candidate = order[np.maximum(at, 0)]
-    holds = (
-        (at >= 0)
-        & (trace.thread[hosts[candidate]] == trace.thread[rows])
-        & (trace.ts_ns[rows] < trace.end_ns[hosts[candidate]])
-    )
+    holds = (at >= 0) & (trace.thread[hosts][candidate] == trace.thread[rows]) & (moment < end[candidate])
     found[holds] = candidate[holds]
     return found
 
@@ -114,16 +105,13 @@ def host_rows(timeline: Timeline, phase: Phase) -> IntArray:
 
 def device_rows(timeline: Timeline) -> IntArray:
     """All kernels, copies and fills of the steady steps."""
-    trace = timeline.trace
-    return steady(timeline, trace.rows(Category.KERNEL, Category.MEMCPY, Category.MEMSET))
+    return timeline.device_rows
 
 
 def from_graph(timeline: Timeline, device: IntArray) -> BoolArray:
     """For each device row, whether a graph launch (one call for many kernels) put it on the device."""
-    trace = timeline.trace
-    graph_calls = [i for i, name in enumerate(trace.names) if "GraphLaunch" in name]
     runtime = timeline.launches.runtime[device]
-    return (runtime != NONE) & np.isin(trace.name[np.maximum(runtime, 0)], graph_calls)
+    return (runtime != NONE) & is_named(timeline.trace, runtime, lambda name: "GraphLaunch" in name)
 
 
 def outer_op(timeline: Timeline, row: int) -> int:
@@ -137,19 +125,26 @@ def outer_op(timeline: Timeline, row: int) -> int:
     return current
 
 
-def launched_by(timeline: Timeline, hosts: IntArray, device: IntArray | None = None) -> list[IntArray]:
+def launched_by(timeline: Timeline, hosts: IntArray) -> list[IntArray]:
     """For each of `hosts` (not overlapping), the device work launched from inside it."""
-    device = device_rows(timeline) if device is None else device
+    device = device_rows(timeline)
     runtime = timeline.launches.runtime[device]
     device, runtime = device[runtime != NONE], runtime[runtime != NONE]
     return _split(device, inside(timeline, runtime, hosts), len(hosts))
 
 
-def backward_of(timeline: Timeline, hosts: IntArray) -> list[IntArray]:
-    """For each forward host event of `hosts` (not overlapping), the outermost backward operators it caused."""
-    trace = timeline.trace
-    backward = np.flatnonzero((timeline.forward_op != NONE) & (trace.cat == Category.CPU_OP))
-    backward = outermost(timeline, steady(timeline, backward))
+def backward_ops(timeline: Timeline) -> IntArray:
+    """The outermost operators of the backward passes of the steady steps."""
+    rows = np.flatnonzero((timeline.forward_op != NONE) & (timeline.trace.cat == Category.CPU_OP))
+    return outermost(timeline, steady(timeline, rows))
+
+
+def backward_of(timeline: Timeline, hosts: IntArray, backward: IntArray | None = None) -> list[IntArray]:
+    """For each forward host event of `hosts` (not overlapping), the outermost backward operators it caused.
+
+    Whoever asks often gives `backward`, the `backward_ops`, along.
+    """
+    backward = backward_ops(timeline) if backward is None else backward
     return _split(backward, inside(timeline, timeline.forward_op[backward], hosts), len(hosts))
 
 

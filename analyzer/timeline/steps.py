@@ -7,6 +7,7 @@ import numpy as np
 from ..trace.model import DEVICE_CATEGORIES, NONE, Category, Int32Array, IntArray, Trace
 from ..trace.scalars import whole_number
 from .coldstart import find_cold_start
+from .columns import distinct
 from .model import CallTree, Launches, Steps, StepSource
 from .period import repetitions
 from .tree import STEP_PREFIX, is_step_mark, named
@@ -88,7 +89,7 @@ def _optimizer_ends(trace: Trace) -> IntArray:
     if not len(rows):
         return np.empty(0, dtype=np.int64)
     kinds, first = np.unique(trace.name[rows], return_index=True)
-    ends = np.unique(trace.end_ns[rows[trace.name[rows] == kinds[first.argmax()]]])
+    ends = distinct(trace.end_ns[rows[trace.name[rows] == kinds[first.argmax()]]])
     op_ns = trace.ts_ns[trace.rows(Category.CPU_OP)]
     stretches = np.diff(np.searchsorted(op_ns, ends))
     cycle = _cycle(stretches)

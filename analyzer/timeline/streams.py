@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..trace.model import DEVICE_CATEGORIES, NONE, Int32Array, IntArray, Trace
+from .columns import distinct, is_named
 from .host_axis import HostAxis
 from .model import EARLIER, Launches, Steps
 
-_GRAPH_LAUNCH = re.compile(r"GraphLaunch")
+_GRAPH_LAUNCH = "GraphLaunch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +67,12 @@ def collect(trace: Trace, launches: Launches, steps: Steps, axis: HostAxis, end_
     keep = (trace.end_ns[rows] > axis.origin_ns) & (call_ts < end_ns)
     rows, call, call_ts = rows[keep], call[keep], call_ts[keep]
     ids = _streams_of_graphs(trace, call, trace.stream[rows])
-    streams, stream = np.unique(np.stack([trace.device[rows], ids]), axis=1, return_inverse=True)
-    stream = stream.ravel()
-    order = np.lexsort((trace.ts_ns[rows], stream))
-    rows, call, call_ts, stream = rows[order], call[order], call_ts[order], stream[order]
-    first = np.searchsorted(stream, np.arange(streams.shape[1] + 1))
+    device = trace.device[rows]
+    order = np.lexsort((trace.ts_ns[rows], ids, device))
+    rows, call, call_ts, ids, device = rows[order], call[order], call_ts[order], ids[order], device[order]
+    begins = np.append(True, (np.diff(ids) != 0) | (np.diff(device) != 0))[: len(rows)]
+    stream = np.cumsum(begins) - 1
+    first = np.append(np.flatnonzero(begins), len(rows))
     starts, ends = trace.ts_ns[rows], np.array(trace.end_ns[rows])
     followed = np.flatnonzero(np.diff(stream) == 0)
     ends[followed] = np.minimum(ends[followed], starts[followed + 1])
@@ -80,7 +81,7 @@ def collect(trace: Trace, launches: Launches, steps: Steps, axis: HostAxis, end_
     return DeviceWork(
         row=rows,
         stream=stream.astype(np.int32),
-        stream_id=streams[1],
+        stream_id=ids[begins],
         first=first,
         start_ns=starts,
         end_ns=ends,
@@ -104,12 +105,11 @@ def _streams_of_graphs(trace: Trace, call: IntArray, stream: IntArray) -> IntArr
     The kernels of a graph carry the stream they were captured on; they run in order with what their thread launched
     before and after, so that is taken for their stream.
     """
-    graph_names = [i for i, name in enumerate(trace.names) if _GRAPH_LAUNCH.search(name)]
-    in_graph = (call >= 0) & np.isin(trace.name[call], graph_names)
+    in_graph = (call >= 0) & is_named(trace, call, lambda name: _GRAPH_LAUNCH in name)
     if not in_graph.any():
         return stream
     moved = stream.copy()
-    for thread in np.unique(trace.thread[call[in_graph]]):
+    for thread in distinct(trace.thread[call[in_graph]]).tolist():
         of_thread = (call >= 0) & (trace.thread[call] == thread)
         graph, other = np.flatnonzero(of_thread & in_graph), np.flatnonzero(of_thread & ~in_graph)
         if len(other):

@@ -7,6 +7,7 @@ import re
 import numpy as np
 
 from ..trace.model import NONE, BoolArray, Category, IntArray
+from .columns import distinct, is_among, is_named
 from .model import IdleCause, KernelClass, Timeline
 from .select import device_rows, inside, outermost, steady
 
@@ -16,9 +17,8 @@ _SYNC_CALL = re.compile(r"(Stream|Device|Event|Ctx)Synchronize|hipMemcpyWithStre
 def sync_calls(timeline: Timeline) -> IntArray:
     """Runtime calls of the steady steps that hold the host until device work is done."""
     trace = timeline.trace
-    ids = [i for i, name in enumerate(trace.names) if _SYNC_CALL.search(name)]
-    rows = np.flatnonzero(np.isin(trace.name, ids) & (trace.cat == Category.RUNTIME))
-    return steady(timeline, rows)
+    calls = steady(timeline, trace.rows(Category.RUNTIME))
+    return calls[is_named(trace, calls, _SYNC_CALL.search)]
 
 
 def host_to_device(timeline: Timeline) -> IntArray:
@@ -29,8 +29,7 @@ def host_to_device(timeline: Timeline) -> IntArray:
 
 def name_contains(timeline: Timeline, rows: IntArray, part: str) -> BoolArray:
     """For each row, whether its name contains `part`."""
-    ids = [i for i, name in enumerate(timeline.trace.names) if part in name]
-    return np.isin(timeline.trace.name[rows], ids)
+    return is_named(timeline.trace, rows, lambda name: part in name)
 
 
 def waits_in(timeline: Timeline, hosts: IntArray) -> list[IntArray]:
@@ -44,7 +43,7 @@ def waits_in(timeline: Timeline, hosts: IntArray) -> list[IntArray]:
     copies = copies[(trace.cat[copies] == Category.MEMCPY) & (timeline.launches.runtime[copies] != NONE)]
     calls = timeline.launches.runtime[copies].astype(np.int64)
     blocking = calls[(trace.end_ns[calls] >= trace.end_ns[copies]) | name_contains(timeline, copies, "Pageable")]
-    rows = np.unique(np.concatenate([sync_calls(timeline), blocking]))
+    rows = distinct(np.concatenate([sync_calls(timeline), blocking]))
     owner = inside(timeline, rows, hosts)
     return [rows[owner == i] for i in range(len(hosts))]
 
@@ -52,7 +51,7 @@ def waits_in(timeline: Timeline, hosts: IntArray) -> list[IntArray]:
 def idle_us_per_step(timeline: Timeline, waits: IntArray) -> float:
     """Device idle time per steady step, in µs, that these waits of the host caused: the median over the steps."""
     idle = timeline.idle
-    caused = (idle.cause == IdleCause.SYNC) & np.isin(idle.host, waits) & (idle.step != NONE)
+    caused = (idle.cause == IdleCause.SYNC) & is_among(idle.host, waits) & (idle.step != NONE)
     length_ns = (idle.end_ns - idle.start_ns)[caused]
     steps = timeline.steps.steady
     if not len(steps):

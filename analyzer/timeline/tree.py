@@ -48,7 +48,7 @@ def build_tree(trace: Trace) -> CallTree:
 def is_step_mark(trace: Trace) -> BoolArray:
     """Shape (n,): the host's `ProfilerStep#N` ranges."""
     marks = named(trace, *(name for name in trace.names if name.startswith(STEP_PREFIX)))
-    return marks & np.isin(trace.cat, (Category.USER_ANNOTATION, Category.CPU_OP))
+    return marks & ((trace.cat == Category.USER_ANNOTATION) | (trace.cat == Category.CPU_OP))
 
 
 def named(trace: Trace, *names: str) -> BoolArray:
@@ -63,6 +63,8 @@ def enclosing(parent: Int32Array, wanted: BoolArray) -> Int32Array:
     `parent` is a forest over rows, NONE at roots. Pointer doubling: each pass halves the way that is left.
     """
     size = len(parent)
+    if not wanted.any():
+        return np.full(size, NONE, dtype=np.int32)
     jump = np.append(np.where(wanted, np.arange(size, dtype=np.int32), parent), NONE)
     settled = np.append(wanted, True)
     open_rows = np.flatnonzero(~settled[jump])
@@ -83,13 +85,12 @@ def _parents(trace: Trace, rows: IntArray) -> Int32Array:
     order = _outer_first(thread, start, duration, _RANK[trace.cat[rows]])
     thread, start, duration = thread[order], start[order], duration[order]
     end, middle = start + duration, start + duration // 2
-    candidate = np.arange(-1, len(rows) - 1, dtype=np.int64)
-    pending = np.flatnonzero(candidate >= 0)
+    is_first = np.diff(thread, prepend=-1) != 0
+    candidate = np.where(is_first, NONE, np.arange(-1, len(rows) - 1))
+    pending = np.flatnonzero(~is_first)
     while len(pending):
         tried = candidate[pending]
-        other_thread = thread[tried] != thread[pending]
-        candidate[pending[other_thread]] = NONE
-        over = (end[tried] <= middle[pending]) & ~other_thread
+        over = end[tried] <= middle[pending]
         pending = pending[over]
         candidate[pending] = candidate[tried[over]]
         pending = pending[candidate[pending] >= 0]
@@ -147,7 +148,7 @@ def _lanes(trace: Trace) -> Int32Array:
     count = len(trace.threads)
     is_python = trace.cat == Category.PYTHON_FUNCTION
     has_python = np.bincount(trace.thread[is_python], minlength=count) > 0
-    is_work = np.isin(trace.cat, (Category.CPU_OP, Category.RUNTIME))
+    is_work = (trace.cat == Category.CPU_OP) | (trace.cat == Category.RUNTIME)
     has_work = np.bincount(trace.thread[is_work], minlength=count) > 0
     strays = np.flatnonzero(has_python & ~has_work)
     if not len(strays):

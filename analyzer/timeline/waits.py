@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..trace.model import NONE, BoolArray, Category, IntArray, Trace
+from ..trace.model import NONE, Category, IntArray, Trace
+from .columns import distinct, is_named, quartiles
 from .host_axis import HostAxis
 from .streams import DeviceWork
 
@@ -54,21 +55,18 @@ def host_waits(trace: Trace, axis: HostAxis, work: DeviceWork) -> list[HostWait]
     finder = _Finder(trace, work, _sync_records(trace), _calls_of_threads(trace, work))
     found: dict[int, set[int]] = {}
     for row, events in [
-        *_each(rows[_named(trace, rows, _STREAM_SYNC)], finder.stream_sync),
-        *_each(rows[_named(trace, rows, _DEVICE_SYNC)], finder.device_sync),
-        *_each(rows[_named(trace, rows, _EVENT_SYNC)], finder.event_sync),
+        *_each(rows[is_named(trace, rows, _STREAM_SYNC.search)], finder.stream_sync),
+        *_each(rows[is_named(trace, rows, _DEVICE_SYNC.search)], finder.device_sync),
+        *_each(rows[is_named(trace, rows, _EVENT_SYNC.search)], finder.event_sync),
         *_blocking_copies(trace, work),
         *_held_launches(trace, rows, work),
     ]:
         if events:
             found.setdefault(row, set()).update(events)
+    done_ns, over_ns = work.end_ns.tolist(), trace.end_ns[list(found)].tolist()
     return [
-        HostWait(
-            row,
-            tuple(sorted(events)),
-            min(max(int(work.end_ns[e]) for e in events), int(trace.ts_ns[row] + trace.dur_ns[row])),
-        )
-        for row, events in sorted(found.items())
+        HostWait(row, tuple(sorted(events)), min(max(done_ns[event] for event in events), over))
+        for (row, events), over in sorted(zip(found.items(), over_ns, strict=True))
     ]
 
 
@@ -81,7 +79,7 @@ def stream_waits(trace: Trace, axis: HostAxis, work: DeviceWork) -> list[tuple[i
     """
     rows = trace.rows(Category.RUNTIME)
     rows = rows[axis.row_start[rows] >= 0]
-    rows = rows[_named(trace, rows, _STREAM_WAIT)]
+    rows = rows[is_named(trace, rows, _STREAM_WAIT.search)]
     calls = _calls_of_threads(trace, work)
     pairs: dict[tuple[int, int], None] = {}
     for row in rows.tolist():
@@ -190,17 +188,17 @@ def _each(rows: IntArray, find: Callable[[int], list[int]]) -> list[tuple[int, l
 
 def _blocking_copies(trace: Trace, work: DeviceWork) -> list[tuple[int, list[int]]]:
     """Copies whose call returned only when the copy was done, as those from and to pageable memory do."""
-    copies = np.flatnonzero(np.isin(trace.cat[work.row], (Category.MEMCPY, Category.MEMSET)) & (work.call >= 0))
+    copies = np.flatnonzero((trace.cat[work.row] != Category.KERNEL) & (work.call >= 0))
     over = trace.end_ns[work.call[copies]] >= work.end_ns[copies] - _CLOCK_TOLERANCE_NS // 2
     return [(int(work.call[event]), [event]) for event in copies[over].tolist()]
 
 
 def _held_launches(trace: Trace, rows: IntArray, work: DeviceWork) -> list[tuple[int, list[int]]]:
     """Launching calls that a full queue held up: long, while hundreds of events had been launched and not run."""
-    calls = rows[_named(trace, rows, _LAUNCH)]
+    calls = rows[is_named(trace, rows, _LAUNCH.search)]
     if not len(calls):
         return []
-    at_least_ns = int(_HELD_RATIO * np.percentile(trace.dur_ns[calls], 25))
+    at_least_ns = int(_HELD_RATIO * quartiles(trace.dur_ns[calls])[0])
     long = calls[trace.dur_ns[calls] > at_least_ns]
     launched = np.searchsorted(np.sort(work.called_ns), trace.ts_ns[long])
     done = np.searchsorted(np.sort(work.end_ns), trace.ts_ns[long])
@@ -235,16 +233,10 @@ def _calls_of_threads(trace: Trace, work: DeviceWork) -> dict[int, tuple[IntArra
     events = np.flatnonzero(work.call >= 0)
     events = events[np.argsort(trace.ts_ns[work.call[events]], kind="stable")]
     thread, called = trace.thread[work.call[events]], trace.ts_ns[work.call[events]]
-    return {int(t): (called[thread == t], events[thread == t]) for t in np.unique(thread)}
+    return {t: (called[thread == t], events[thread == t]) for t in distinct(thread).tolist()}
 
 
 def _next_launched(calls: dict[int, tuple[IntArray, IntArray]], thread: int, moment: int) -> int:
     called, events = calls.get(thread, (_NO_ROWS, _NO_ROWS))
     place = int(np.searchsorted(called, moment))
     return int(events[place]) if place < len(events) else NONE
-
-
-def _named(trace: Trace, rows: IntArray, pattern: re.Pattern[str]) -> BoolArray:
-    ids = np.unique(trace.name[rows])
-    matching = [i for i in ids.tolist() if pattern.search(trace.names[i])]
-    return np.isin(trace.name[rows], matching)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ..analyzer.findings import Fix, TextEdit
 
@@ -37,7 +37,15 @@ def apply_edits(text: str, edits: Iterable[TextEdit]) -> str:
     return "".join([*parts, text[done:]])
 
 
-def compatible(fixes: Iterable[Fix], texts: dict[str, str]) -> tuple[tuple[Fix, ...], tuple[Fix, ...]]:
+def apply_to_files(texts: Mapping[str, str], edits: Iterable[TextEdit]) -> dict[str, str]:
+    """`texts`, by path, after `edits` of any of them. Raises as `apply_edits` does, and KeyError for another file."""
+    changed = dict(texts)
+    for path, of_file in _by_path(edits).items():
+        changed[path] = apply_edits(texts[path], of_file)
+    return changed
+
+
+def compatible(fixes: Iterable[Fix], texts: Mapping[str, str]) -> tuple[tuple[Fix, ...], tuple[Fix, ...]]:
     """Part `fixes` into those that can be applied together, first come first served, and the rest.
 
     `texts` holds each file's text by path; a fix of a file that is not there is among the rest.
@@ -45,10 +53,8 @@ def compatible(fixes: Iterable[Fix], texts: dict[str, str]) -> tuple[tuple[Fix, 
     taken: list[Fix] = []
     left: list[Fix] = []
     for fix in fixes:
-        edits = by_path([*taken, fix])
         try:
-            for path in {edit.path for edit in fix.edits}:
-                apply_edits(texts[path], edits[path])
+            apply_to_files(texts, [edit for one in (*taken, fix) for edit in one.edits])
         except (EditError, KeyError):
             left.append(fix)
         else:
@@ -56,13 +62,11 @@ def compatible(fixes: Iterable[Fix], texts: dict[str, str]) -> tuple[tuple[Fix, 
     return tuple(taken), tuple(left)
 
 
-def by_path(fixes: Sequence[Fix]) -> dict[str, list[TextEdit]]:
-    """All edits of `fixes` by file."""
-    edits: dict[str, list[TextEdit]] = {}
-    for fix in fixes:
-        for edit in fix.edits:
-            edits.setdefault(edit.path, []).append(edit)
-    return edits
+def _by_path(edits: Iterable[TextEdit]) -> dict[str, list[TextEdit]]:
+    of_file: dict[str, list[TextEdit]] = {}
+    for edit in edits:
+        of_file.setdefault(edit.path, []).append(edit)
+    return of_file
 
 
 def _line_starts(text: str) -> list[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ...analyzer.findings import TextEdit
@@ -76,26 +76,6 @@ class Patch:
 
     def _edit(self, start: int, end: int, text: str) -> TextEdit:
         return TextEdit(self.outline.path, *self.outline.position(start), *self.outline.position(end), text)
-
-
-def apply_edits(texts: Mapping[str, str], edits: Iterable[TextEdit]) -> dict[str, str]:
-    """The texts (by path) with the edits made; edits of one file must not overlap."""
-    changed = dict(texts)
-    for edit in sorted(edits, key=lambda edit: (edit.path, edit.line, edit.column), reverse=True):
-        text = changed[edit.path]
-        starts = _line_starts(text)
-        start = starts[edit.line - 1] + edit.column - 1
-        end = starts[edit.end_line - 1] + edit.end_column - 1
-        changed[edit.path] = text[:start] + edit.new_text + text[end:]
-    return changed
-
-
-def _line_starts(text: str) -> list[int]:
-    starts = [0]
-    for offset, character in enumerate(text):
-        if character == "\n" or (character == "\r" and not text.startswith("\n", offset + 1)):
-            starts.append(offset + 1)
-    return starts
 
 
 def _common(first: str, second: str) -> int:

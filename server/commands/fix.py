@@ -20,7 +20,7 @@ from rich.text import Text
 from ...analyzer.analysis import Options
 from ...analyzer.findings import Finding, Fix, Safety, Severity
 from ...analyzer.report.printable import printable
-from ...codemap.edits import apply_edits, by_path, compatible
+from ...codemap.edits import apply_to_files, compatible
 from ...codemap.project import ProjectWorkspace
 from .inputs import examine, with_inputs
 
@@ -53,9 +53,11 @@ def fix(
     chosen = dict.fromkeys(each for finding in wanted if (each := choose(finding, unsafe)) is not None)
     texts = _texts(outcome.workspace, {edit.path for each in chosen for edit in each.edits})
     taken, left = compatible(chosen, texts)
-    changed = {path: apply_edits(texts[path], edits) for path, edits in by_path(taken).items()}
+    changed = apply_to_files(texts, [edit for each in taken for edit in each.edits])
     try:
         for path, text in changed.items():
+            if text == texts[path]:
+                continue
             if only_diff:
                 _print_diff(path, texts[path], text)
             else:

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from torchtraceap.analyzer.findings import Finding, Fix, How, Location, Severity
+from torchtraceap.codemap.edits import apply_to_files
 from torchtraceap.codemap.fixes.base import Case, Confirmation, DeviceFacts
-from torchtraceap.codemap.fixes.edits import apply_edits
 from torchtraceap.codemap.fixes.registry import fixers
 from torchtraceap.codemap.project import open_workspace
 from torchtraceap.codemap.source import split_lines
@@ -104,4 +104,4 @@ def confirm(pair: Pair, text: str | None = None, at: Location | None = None) -> 
 
 
 def fixed(text: str, fix: Fix) -> str:
-    return apply_edits({"main.py": text}, fix.edits)["main.py"]
+    return apply_to_files({"main.py": text}, fix.edits)["main.py"]

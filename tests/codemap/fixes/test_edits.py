@@ -6,7 +6,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torchtraceap.codemap.fixes.edits import Patch, apply_edits
+from torchtraceap.codemap.edits import apply_to_files
+from torchtraceap.codemap.fixes.edits import Patch
 from torchtraceap.codemap.fixes.outline import Outline, outline
 from torchtraceap.codemap.project import open_workspace
 
@@ -18,7 +19,7 @@ def outline_of(text: str) -> Outline:
 
 
 def edited(patch: Patch) -> str:
-    return apply_edits({"m.py": patch.outline.text}, patch.edits())["m.py"]
+    return apply_to_files({"m.py": patch.outline.text}, patch.edits())["m.py"]
 
 
 @given(
@@ -76,4 +77,4 @@ def test_edits_of_several_files_are_applied_from_the_end():
     statements = second.tree.body
     first.replace(statements[0], "a = 10")
     first.replace(statements[1], "b = 20")
-    assert apply_edits(texts, first.edits()) == {"m.py": "a = 10; b = 20\n", "n.py": "c = 3\n"}
+    assert apply_to_files(texts, first.edits()) == {"m.py": "a = 10; b = 20\n", "n.py": "c = 3\n"}

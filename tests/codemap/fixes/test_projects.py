@@ -41,7 +41,7 @@ def test_a_fault_is_confirmed_on_its_line_and_its_fix_takes_it_away(project: str
     assert answer is not None
     assert (answer.location.path, answer.location.line) == (path, fault["line"])
     (fix,) = answer.fixes
-    fixed = pairs.apply_edits(texts, fix.edits)
+    fixed = pairs.apply_to_files(texts, fix.edits)
     ast.parse(fixed[path])
     lines = fixed[path].splitlines()
     assert _confirm(slug, path, fixed, [min(answer.location.line, len(lines))]) is None

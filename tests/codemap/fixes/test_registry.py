@@ -59,7 +59,9 @@ def test_a_recording_is_asked_for_what_the_finding_names():
     search = fixers()["trace-lacks-evidence"].search
     assert search is not None
     (found,) = search(finding, open_workspace(Path("none"), {"m.py": text}), _GPU)
-    assert "profile(activities=[], with_stack=True)" in pairs.apply_edits({"m.py": text}, found.fixes[0].edits)["m.py"]
+    assert (
+        "profile(activities=[], with_stack=True)" in pairs.apply_to_files({"m.py": text}, found.fixes[0].edits)["m.py"]
+    )
 
 
 def test_a_fix_reaches_into_the_file_that_constructs():
@@ -72,7 +74,7 @@ def test_a_fix_reaches_into_the_file_that_constructs():
     fixer = fixers()["channels-last-missing"]
     answer = fixer.confirm(Case(pairs.finding("channels-last-missing", place), place, (), workspace, _GPU))
     assert answer is not None and (answer.location.path, answer.location.line) == ("net.py", 7)
-    fixed = pairs.apply_edits(files, answer.fixes[0].edits)
+    fixed = pairs.apply_to_files(files, answer.fixes[0].edits)
     assert (
         "import torch\n" in fixed["net.py"] and "Net().cuda().to(memory_format=torch.channels_last)" in fixed["net.py"]
     )

@@ -12,7 +12,7 @@ from .figures import format_ms, format_pct
 from .findings import SPREAD, Evidence, Finding, Severity, TraceSummary
 from .patterns.base import Candidate, Pattern
 from .patterns.missing import missing_options
-from .timeline.columns import distinct, quartiles
+from .timeline.columns import distinct, median, quartiles
 from .timeline.edit import Edit
 from .timeline.model import IdleCause, KernelClass, Timeline
 from .timeline.replay import Replayed, replay
@@ -204,7 +204,7 @@ def _cost_rows(candidate: Candidate) -> IntArray:
 
 
 def _median(values: FloatArray) -> float:
-    return float(np.median(values)) if len(values) else 0.0
+    return median(values) if len(values) else 0.0
 
 
 def _half_quartile_range(values: FloatArray) -> float:

@@ -15,7 +15,7 @@ from math import prod
 import numpy as np
 
 from ..findings import Evidence
-from ..timeline.columns import distinct
+from ..timeline.columns import distinct, is_among
 from ..timeline.edit import Edit
 from ..timeline.model import Phase, Timeline
 from ..timeline.op_inputs import numbers
@@ -97,7 +97,8 @@ def _factories_of(timeline: Timeline, hosts: IntArray) -> IntArray:
     parent = tree.parent[rows]
     top = rows[(parent == NONE) | (tree.op[np.maximum(parent, 0)] == NONE)]
     top = top[np.lexsort((trace.ts_ns[top], trace.thread[top]))]
-    place = {row: i for i, row in enumerate(top.tolist())}
+    at_hosts = np.flatnonzero(is_among(top, hosts))
+    place = dict(zip(top[at_hosts].tolist(), at_hosts.tolist(), strict=True))
     copying = set(hosts.tolist())
     found = np.full(len(hosts), NONE, dtype=np.int64)
     finder = SiteFinder(timeline)

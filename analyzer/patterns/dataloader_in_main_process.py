@@ -19,6 +19,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..findings import Evidence
+from ..timeline.columns import is_among, median
 from ..timeline.edit import Edit
 from ..timeline.model import Timeline
 from ..timeline.select import (
@@ -66,7 +67,7 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
                 Evidence(
                     "batch",
                     "time to load one batch",
-                    round(float(np.median(timeline.trace.dur_ns[rows])) / 1e6, 3),
+                    round(median(timeline.trace.dur_ns[rows]) / 1e6, 3),
                     "ms",
                     events_of(timeline, in_typical_step(timeline, rows)),
                 ),
@@ -78,13 +79,13 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
 def _kept_share(timeline: Timeline, fetches: IntArray) -> float:
     """Share of the loading time that taking the batches over from workers would cost."""
     dur_ns = timeline.trace.dur_ns
-    loading_ns, takeover_ns = float(np.median(dur_ns[fetches])), float(_TAKEOVER_NS)
+    loading_ns, takeover_ns = median(dur_ns[fetches]), float(_TAKEOVER_NS)
     if timeline.is_cpu_only:
         stacks = ops_named(timeline, _STACKING)
         owner = inside(timeline, stacks, fetches)
         stacks, owner = stacks[owner != NONE], owner[owner != NONE]
         per_fetch = np.bincount(owner, weights=dur_ns[stacks], minlength=len(fetches))
-        takeover_ns += _TAKEOVER_STACKS * float(np.median(per_fetch))
+        takeover_ns += _TAKEOVER_STACKS * median(per_fetch)
     return takeover_ns / max(loading_ns, 1.0)
 
 
@@ -93,7 +94,7 @@ def _named(timeline: Timeline, part: str) -> IntArray:
     ids = [i for i, name in enumerate(trace.names) if part in name]
     if not ids:
         return np.empty(0, dtype=np.int64)
-    return outermost(timeline, steady(timeline, np.flatnonzero(np.isin(trace.name, ids) & (trace.stream < 0))))
+    return outermost(timeline, steady(timeline, np.flatnonzero(is_among(trace.name, ids) & (trace.stream < 0))))
 
 
 PATTERN = Pattern(

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..findings import Evidence
-from ..timeline.columns import distinct
+from ..timeline.columns import distinct, is_among, median
 from ..timeline.edit import Edit, Scale, no_rows
 from ..timeline.model import IdleCause, Phase, Timeline
 from ..timeline.roots import by_model_call, model_calls
@@ -54,7 +54,7 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
             "",
             events_of(timeline, in_typical_step(timeline, kernels)),
         ),
-        Evidence("kernel", "median kernel", round(float(np.median(timeline.trace.dur_ns[kernels])) / 1e3, 1), "µs"),
+        Evidence("kernel", "median kernel", round(median(timeline.trace.dur_ns[kernels]) / 1e3, 1), "µs"),
         Evidence("gaps", "device idle in short gaps before launches, per step", round(short_us / 1000, 3), "ms"),
         Evidence("idle", "device idle in the step", round(timeline.breakdown.step_idle_pct, 1), "%"),
     )
@@ -76,7 +76,7 @@ def _host_bound_us(timeline: Timeline, longest_ns: float) -> float:
     length = idle.end_ns - idle.start_ns
     is_launch = (idle.cause == IdleCause.HOST_BOUND) & (length <= longest_ns) & (idle.step != NONE)
     sums = np.bincount(idle.step[is_launch], weights=length[is_launch], minlength=len(timeline.steps))
-    return float(np.median(sums[timeline.steps.steady])) / 1000.0
+    return median(sums[timeline.steps.steady]) / 1000.0
 
 
 def _occurrences(timeline: Timeline, kernels: IntArray) -> dict[int, Occurrence]:
@@ -99,7 +99,7 @@ def _occurrences(timeline: Timeline, kernels: IntArray) -> dict[int, Occurrence]
 def _operators(timeline: Timeline, phases: tuple[Phase, ...]) -> IntArray:
     """Outermost operators of these phases of the steady steps."""
     rows = timeline.trace.rows(Category.CPU_OP)
-    return outermost(timeline, steady(timeline, rows[np.isin(timeline.phase[rows], phases)]))
+    return outermost(timeline, steady(timeline, rows[is_among(timeline.phase[rows], phases)]))
 
 
 PATTERN = Pattern(

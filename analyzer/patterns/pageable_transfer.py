@@ -16,7 +16,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..findings import Evidence
-from ..timeline.columns import distinct
+from ..timeline.columns import distinct, is_among
 from ..timeline.edit import Edit, Scale
 from ..timeline.model import Timeline, Vendor
 from ..timeline.select import count_per_step, events_of, in_typical_step, inside, outer_op, outermost, value_per_step
@@ -49,7 +49,7 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
     waits = waits_in(timeline, hosts)
     for group in group_by_site(timeline, hosts):
         chosen = np.searchsorted(hosts, group).tolist()
-        sent = copies[np.isin(owner, chosen)]
+        sent = copies[is_among(owner, chosen)]
         yield Candidate(
             what="batches are copied to the device from pageable memory",
             remedy="pinned memory",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..timeline.columns import is_among
 from ..timeline.kernel_names import Precision
 from ..timeline.kernels import kernel_name
 from ..timeline.model import KernelClass, Timeline
@@ -21,7 +22,7 @@ def plain_matrix_kernels(timeline: Timeline, device: IntArray) -> IntArray:
 
 def of_class(timeline: Timeline, device: IntArray, classes: tuple[KernelClass, ...]) -> IntArray:
     """Those device rows that are of one of the classes."""
-    return device[np.isin(timeline.kernel_class[device], classes)]
+    return device[is_among(timeline.kernel_class[device], classes)]
 
 
 def of_precision(timeline: Timeline, device: IntArray, precisions: tuple[Precision, ...]) -> IntArray:

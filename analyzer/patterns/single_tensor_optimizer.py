@@ -18,7 +18,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..findings import Evidence
-from ..timeline.columns import distinct, is_among
+from ..timeline.columns import distinct, is_among, median
 from ..timeline.edit import Edit, Scale
 from ..timeline.model import Timeline
 from ..timeline.select import events_of, in_typical_step, inside, launched_by, outermost, steady
@@ -47,7 +47,9 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
     kinds = {i: match[1] for i, name in enumerate(trace.names) if (match := _STEP.search(name))}
     if not kinds:
         return
-    steps = outermost(timeline, steady(timeline, np.flatnonzero(np.isin(trace.name, list(kinds)) & (trace.stream < 0))))
+    steps = outermost(
+        timeline, steady(timeline, np.flatnonzero(is_among(trace.name, list(kinds)) & (trace.stream < 0)))
+    )
     operators = _operators_in(timeline, steps)
     single = [i for i, rows in enumerate(operators) if len(rows) >= _MIN_OPERATORS and not _is_batched(timeline, rows)]
     launched = launched_by(timeline, steps)
@@ -72,11 +74,11 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
                 Evidence(
                     "operators",
                     f"operators inside {kind}.step",
-                    float(np.median([len(operators[i]) for i in chosen])),
+                    median(np.array([len(operators[i]) for i in chosen])),
                     "",
                     events_of(timeline, in_typical_step(timeline, np.sort(inner))),
                 ),
-                Evidence("kernels", "kernels it launches", float(np.median([len(launched[i]) for i in chosen])), ""),
+                Evidence("kernels", "kernels it launches", median(np.array([len(launched[i]) for i in chosen])), ""),
             ),
         )
 

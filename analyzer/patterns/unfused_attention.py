@@ -24,7 +24,7 @@ from math import prod
 import numpy as np
 
 from ..findings import Evidence
-from ..timeline.columns import distinct
+from ..timeline.columns import distinct, is_among
 from ..timeline.edit import Edit, Scale
 from ..timeline.model import KernelClass, Timeline
 from ..timeline.op_inputs import tensors
@@ -160,7 +160,7 @@ def _neighbours(timeline: Timeline, softmax: IntArray) -> IntArray:
     outer_op = np.where(parent != NONE, tree.op[np.maximum(parent, 0)], NONE)
     wanted_parent = tree.parent[softmax]
     wanted = distinct(np.where(wanted_parent != NONE, tree.op[np.maximum(wanted_parent, 0)], NONE))
-    rows = rows[np.isin(outer_op, wanted)]
+    rows = rows[is_among(outer_op, wanted)]
     return rows[np.lexsort((trace.ts_ns[rows], trace.thread[rows]))]
 
 
@@ -272,7 +272,7 @@ def _on_device(timeline: Timeline, attention: _Attention, rows: IntArray, backwa
 
 
 def _matrix(timeline: Timeline, device: IntArray) -> IntArray:
-    return device[np.isin(timeline.kernel_class[device], (KernelClass.GEMM_TENSOR_CORE, KernelClass.GEMM_SIMT))]
+    return device[is_among(timeline.kernel_class[device], (KernelClass.GEMM_TENSOR_CORE, KernelClass.GEMM_SIMT))]
 
 
 def _fused_us(timeline: Timeline, attention: _Attention, products_us: float) -> float:

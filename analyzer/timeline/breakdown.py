@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 from ..trace.model import DEVICE_CATEGORIES, BoolArray, Category, FloatArray, Int8Array, IntArray, Trace
-from .columns import is_named, quartiles
+from .columns import is_named, median, quartiles
 from .intervals import Spans, covered_ns, joined, shared_ns, union
 from .model import Breakdown, Idle, IdleCause, KernelClass, Phase, Steps
 from .steps import step_windows
@@ -150,7 +150,7 @@ def _percent(part: float, whole: float) -> float:
 
 
 def _median(values: IntArray | FloatArray) -> float:
-    return float(np.median(values)) if len(values) else 0.0
+    return median(values) if len(values) else 0.0
 
 
 def _spread(values: IntArray) -> float:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..trace.model import DEVICE_CATEGORIES, BoolArray, Category, FloatArray, IntArray, Trace
-from .columns import is_named
+from .columns import is_named, median
 from .intervals import covered_ns, joined, union
 
 _START_UP_CALL = re.compile(
@@ -47,7 +47,7 @@ def find_cold_start(trace: Trace, start_ns: IntArray, end_ns: IntArray) -> ColdS
     is_warmup = np.zeros(len(duration), dtype=bool)
     for step in range(len(duration) - 1):
         later = duration[step + 1 :]
-        is_start_up = share[step] > _COLD_SHARE and duration[step] > _SLOWER * np.median(later)
+        is_start_up = share[step] > _COLD_SHARE and duration[step] > _SLOWER * median(later)
         is_outlier = len(later) > 1 and duration[step] > _OUTLIER * later.max()
         if not (is_start_up or is_outlier):
             break

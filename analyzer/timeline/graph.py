@@ -17,6 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..trace.model import NONE, Int32Array, IntArray, Trace
+from .columns import is_among, median
 from .handover import find_handovers
 from .host_axis import HostAxis, lay_out
 from .model import EARLIER, CallTree, Launches, NodeKind, ReplayGraph, Steps
@@ -142,7 +143,7 @@ def _recorded(steps: Steps, replayed: IntArray, work: DeviceWork) -> tuple[IntAr
     """Of each replayed step its host span, its time from completion to completion, and the device's lag at its end."""
     start, end = steps.start_ns[replayed], steps.end_ns[replayed]
     completed = end.copy()
-    within = np.isin(work.step, replayed)
+    within = is_among(np.maximum(work.step, NONE), replayed)
     np.maximum.at(completed, work.step[within] - (replayed[0] if len(replayed) else 0), work.end_ns[within])
     before = work.end_ns[work.step == EARLIER]
     ready = np.concatenate([[before.max(initial=0)], np.maximum.accumulate(completed)[:-1]])[: len(replayed)]
@@ -150,4 +151,4 @@ def _recorded(steps: Steps, replayed: IntArray, work: DeviceWork) -> tuple[IntAr
 
 
 def _runs_ahead(lag_ns: IntArray, host_ns: IntArray) -> bool:
-    return bool(len(lag_ns)) and float(np.median(lag_ns)) > _RUN_AHEAD * float(np.median(host_ns))
+    return bool(len(lag_ns)) and median(lag_ns) > _RUN_AHEAD * median(host_ns)

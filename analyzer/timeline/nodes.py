@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from ..trace.model import NONE, BoolArray, Int8Array, Int32Array, IntArray, Trace
+from .columns import median
 from .handover import Handover
 from .host_axis import HostAxis
 from .model import NodeKind, Steps
@@ -95,10 +96,10 @@ def _usual(
     launch_ns = np.zeros(len(launched), dtype=np.int64)
     for kind in (launched & after_call, launched & ~after_call):
         seen = since_launch[kind & is_free & (queued_ns <= 0)]
-        launch_ns[kind] = min(np.median(seen), _LONGEST_LAUNCH_NS) if len(seen) else _FALLBACK_LAUNCH_NS
+        launch_ns[kind] = min(median(seen), _LONGEST_LAUNCH_NS) if len(seen) else _FALLBACK_LAUNCH_NS
     queued = is_free & (~launched | (queued_ns >= launch_ns)) & (since_previous < 10 * _LONGEST_STREAM_NS)
     seen = since_previous[queued]
-    usual = int(np.clip(np.median(seen), 0, _LONGEST_STREAM_NS)) if len(seen) else _FALLBACK_STREAM_NS
+    usual = int(np.clip(median(seen), 0, _LONGEST_STREAM_NS)) if len(seen) else _FALLBACK_STREAM_NS
     return np.minimum(launch_ns, since_launch), np.minimum(usual, since_previous)
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 
 from ..trace.model import NONE, Category, Int32Array, IntArray, Trace
-from .columns import distinct, quartiles
+from .columns import distinct, median, quartiles
 from .model import CallTree, Launches
 
 _SHARE_OF_NAMES = 0.8
@@ -35,7 +35,7 @@ def repetitions(trace: Trace, tree: CallTree, launches: Launches) -> tuple[IntAr
     places = np.flatnonzero(names == anchor)
     length = np.diff(places)
     low, high = quartiles(length)
-    if (high - low) / 2 > _EVENNESS * np.median(length):
+    if (high - low) / 2 > _EVENNESS * median(length):
         return empty, empty
     outer = _outermost_of_one(tree, host_rows[places])
     start_ns = trace.ts_ns[outer]

@@ -13,7 +13,7 @@ from math import inf
 import numpy as np
 
 from ..trace.model import BoolArray, FloatArray, Int32Array, IntArray
-from .columns import distinct
+from .columns import distinct, median
 from .edit import Edit
 from .model import EARLIER, NodeKind, ReplayGraph
 
@@ -43,13 +43,13 @@ def replay(graph: ReplayGraph, edit: Edit) -> Replayed:
     host_ns, period_ns = _run(graph, edit, clock)
     step_ns = period_ns if graph.device_paced else host_ns + _falls_behind_ns(graph, host_ns, period_ns)
     each = np.maximum(step_ns, clock.overlapped_ns)[graph.is_steady] / NS_PER_US
-    return Replayed(float(np.median(each)), each)
+    return Replayed(median(each), each)
 
 
 def _falls_behind_ns(graph: ReplayGraph, host_ns: FloatArray, period_ns: FloatArray) -> float:
     """By how much more than in the recording the device falls behind per step: in most steps, and over all of them."""
     more = ((period_ns - host_ns) - (graph.period_ns - graph.host_ns))[graph.is_steady]
-    return max(min(float(np.median(more)), float(np.mean(more))), 0.0)
+    return max(min(median(more), float(np.mean(more))), 0.0)
 
 
 @dataclass(frozen=True, slots=True)

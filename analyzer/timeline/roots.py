@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..trace.model import NONE, Category, IntArray
-from .columns import distinct, is_named
+from ..trace.model import DEVICE_CATEGORIES, NONE, Category, IntArray
+from .columns import distinct, is_among, is_named
 from .model import Timeline
 from .select import inside, outermost, steady
 
@@ -45,7 +45,7 @@ def by_model_call(timeline: Timeline, rows: IntArray) -> list[tuple[int, IntArra
 def _forward_host(timeline: Timeline, rows: IntArray) -> IntArray:
     """The forward operator behind each row, else the call or operator that launched it, else the row if host."""
     trace = timeline.trace
-    is_host = np.isin(trace.cat[rows], (Category.KERNEL, Category.MEMCPY, Category.MEMSET), invert=True)
+    is_host = ~is_among(trace.cat[rows], DEVICE_CATEGORIES)
     launching = np.where(is_host, rows, timeline.launches.runtime[rows])
     forward = timeline.forward_op[rows]
     return np.where(forward != NONE, forward, launching).astype(np.int64)

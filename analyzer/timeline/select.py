@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from ..trace.model import NONE, BoolArray, Category, Int32Array, IntArray
-from .columns import is_named
+from .columns import is_named, median
 from .edit import no_rows
 from .model import Phase, Timeline
 
@@ -24,7 +24,7 @@ def typical_step(timeline: Timeline) -> int:
     if not len(steps):
         return NONE
     durations = timeline.steps.duration_ns[steps]
-    return int(steps[np.argmin(np.abs(durations - np.median(durations)))])
+    return int(steps[np.argmin(np.abs(durations - median(durations)))])
 
 
 def in_typical_step(timeline: Timeline, rows: IntArray) -> IntArray:
@@ -99,8 +99,8 @@ def inside(timeline: Timeline, rows: IntArray | Int32Array, hosts: IntArray) -> 
 
 def host_rows(timeline: Timeline, phase: Phase) -> IntArray:
     """Operators, annotations and frames of one phase."""
-    is_host = np.isin(timeline.trace.cat, (Category.CPU_OP, Category.USER_ANNOTATION, Category.PYTHON_FUNCTION))
-    return np.flatnonzero(is_host & (timeline.phase == phase))
+    rows = timeline.trace.rows(Category.CPU_OP, Category.USER_ANNOTATION, Category.PYTHON_FUNCTION)
+    return rows[timeline.phase[rows] == phase]
 
 
 def device_rows(timeline: Timeline) -> IntArray:
@@ -165,4 +165,4 @@ def _median_per_step(timeline: Timeline, rows: IntArray, weights: np.ndarray) ->
     of = timeline.steps.of[rows]
     known = of != NONE
     sums = np.bincount(of[known], weights=weights[known], minlength=len(timeline.steps))
-    return float(np.median(sums[steps]))
+    return median(sums[steps])

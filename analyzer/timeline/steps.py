@@ -7,7 +7,7 @@ import numpy as np
 from ..trace.model import DEVICE_CATEGORIES, NONE, Category, Int32Array, IntArray, Trace
 from ..trace.scalars import whole_number
 from .coldstart import find_cold_start
-from .columns import distinct
+from .columns import distinct, is_among, median
 from .model import CallTree, Launches, Steps, StepSource
 from .period import repetitions
 from .tree import STEP_PREFIX, is_step_mark, named
@@ -72,7 +72,7 @@ def _profiler_marks(trace: Trace) -> Bounds:
     # A step inside another one is no step.
     reach = np.maximum.accumulate(trace.end_ns[rows])
     rows = rows[np.append(True, trace.ts_ns[rows][1:] >= reach[:-1])[: len(rows)]]
-    if len(rows) > 1 and trace.dur_ns[rows[-1]] < _CUT_OFF * np.median(trace.dur_ns[rows[:-1]]):
+    if len(rows) > 1 and trace.dur_ns[rows[-1]] < _CUT_OFF * median(trace.dur_ns[rows[:-1]]):
         rows = rows[:-1]
     number = np.array([whole_number(trace.name_of(row)[len(STEP_PREFIX) :]) for row in rows], dtype=np.int64)
     return trace.ts_ns[rows], trace.end_ns[rows], number
@@ -106,7 +106,7 @@ def _cycle(sizes: IntArray) -> int:
 
 def _work_span(trace: Trace) -> tuple[int, int]:
     """From the first to the last recorded work of host or device."""
-    work = ~np.isin(trace.cat, (Category.PROFILER, Category.OVERHEAD, Category.OTHER, Category.PYTHON_FUNCTION))
+    work = ~is_among(trace.cat, (Category.PROFILER, Category.OVERHEAD, Category.OTHER, Category.PYTHON_FUNCTION))
     if not work.any():
         work = trace.cat == Category.PYTHON_FUNCTION
     if not work.any():

@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 from ..trace.model import NONE, BoolArray, Category, IntArray
-from .columns import distinct, is_among, is_named
+from .columns import distinct, is_among, is_named, median
 from .model import IdleCause, KernelClass, Timeline
 from .select import device_rows, inside, outermost, steady
 
@@ -57,7 +57,7 @@ def idle_us_per_step(timeline: Timeline, waits: IntArray) -> float:
     if not len(steps):
         return 0.0
     sums = np.bincount(idle.step[caused], weights=length_ns, minlength=len(timeline.steps))
-    return float(np.median(sums[steps])) / 1000.0
+    return median(sums[steps]) / 1000.0
 
 
 def outermost_named(timeline: Timeline, names: tuple[str, ...]) -> IntArray:

@@ -55,13 +55,15 @@ def read(path: Path) -> Callable[[], Sized]:
 def analysis(path: Path) -> Callable[[], Sized]:
     """Our whole analysis: file to findings."""
     from torchtraceap.analyzer.analysis import analyze
-    from torchtraceap.analyzer.assess import to_finding
+    from torchtraceap.analyzer.assess import price_all
+    from torchtraceap.analyzer.patterns.registry import all_patterns
     from torchtraceap.analyzer.trace.read import read_trace
+
+    all_patterns()  # imports them
 
     def run() -> Sized:
         found = analyze(read_trace(path))
-        for each in found.detected:
-            to_finding(found.timeline, each.pattern, each.candidate)
+        price_all(found)
         return found.timeline.trace
 
     return run

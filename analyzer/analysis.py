@@ -26,6 +26,8 @@ class Analysis:
 
     timeline: Timeline
     detected: tuple[Detected, ...]
+    failures: tuple[str, ...] = ()
+    """Rules that raised an exception, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +44,16 @@ DEFAULTS = Options()
 
 def analyze(trace: Trace, options: Options = DEFAULTS) -> Analysis:
     """Work out what the trace means and run the selected rules over it."""
-    timeline = build_timeline(trace)
-    return Analysis(timeline, detect(timeline, options))
+    return detect(build_timeline(trace), options)
 
 
-def detect(timeline: Timeline, options: Options = DEFAULTS) -> tuple[Detected, ...]:
+def detect(timeline: Timeline, options: Options = DEFAULTS) -> Analysis:
     """What the selected rules find, in order of code; nothing is priced yet."""
-    return tuple(
-        Detected(pattern, candidate)
-        for pattern in selected_patterns(options.select, options.ignore)
-        for candidate in pattern.find(timeline)
-    )
+    detected: list[Detected] = []
+    failures: list[str] = []
+    for pattern in selected_patterns(options.select, options.ignore):
+        try:
+            detected += [Detected(pattern, candidate) for candidate in pattern.find(timeline)]
+        except Exception as error:  # noqa: BLE001 - one rule's fault must not cost the findings of the others
+            failures.append(f"the rule {pattern.slug} failed and found nothing: {type(error).__name__}: {error}")
+    return Analysis(timeline, tuple(detected), tuple(failures))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from ..analyzer.analysis import DEFAULTS, Analysis, Detected, Options
 from ..analyzer.assess import summarize, to_finding
-from ..analyzer.findings import Evidence, Finding, Location, Related, Report, Severity
+from ..analyzer.findings import Evidence, Finding, Location, Related, Report, Severity, TraceSummary
 from ..analyzer.patterns.base import Candidate, Occurrence, Pattern
 from ..analyzer.timeline.edit import Edit
 from ..analyzer.timeline.model import Timeline
@@ -36,7 +36,7 @@ def place(analysis: Analysis, workspace: Workspace | None, options: Options = DE
     """
     timeline = analysis.timeline
     pricer = _Pricer(timeline, options)
-    summary = summarize(timeline)
+    summary = _with_problems(summarize(timeline), analysis.failures)
     if workspace is None:
         return Report(summary, _sorted(pricer.price(d.pattern, d.candidate) for d in analysis.detected))
     locator = Locator(timeline, workspace)
@@ -48,7 +48,12 @@ def place(analysis: Analysis, workspace: Workspace | None, options: Options = DE
             key = (detected.pattern.slug, (site.location.path, site.location.line) if site.location else number)
             sites[key] = sites[key].joined(site) if key in sites else site
     findings = [_finding(site, pricer) for site in sites.values() if not _is_silenced(site, workspace)]
+    summary = _with_problems(summary, confirmer.failures.values())
     return Report(summary, _sorted(findings), hotspots(timeline, locator))
+
+
+def _with_problems(summary: TraceSummary, problems: Iterable[str]) -> TraceSummary:
+    return replace(summary, problems=(*summary.problems, *problems))
 
 
 def device_facts(timeline: Timeline) -> DeviceFacts:
@@ -109,19 +114,30 @@ class _Confirmer:
         self._workspace = workspace
         self._device = device
         self._files = locator.recorded_files
+        self.failures: dict[str, str] = {}
+        """By pattern, what its fixer raised."""
 
     def confirm(self, fixer: Fixer | None, finding: Finding, where: Place) -> Confirmation | None:
         """What the source at a place says of a finding."""
         if fixer is None:
             return None
         located = replace(finding, location=where.location)
-        return fixer.confirm(Case(located, where.location, where.callers, self._workspace, self._device))
+        case = Case(located, where.location, where.callers, self._workspace, self._device)
+        return self._guarded(fixer, lambda: fixer.confirm(case))
 
     def search(self, fixer: Fixer | None, finding: Finding) -> Confirmation | None:
         """The likeliest statement of the workspace for a finding that the trace gives no line of."""
-        if fixer is None or self._files is None:
+        files = self._files
+        if fixer is None or files is None:
             return None
-        return search(fixer, finding, self._files, self._device)
+        return self._guarded(fixer, lambda: search(fixer, finding, files, self._device))
+
+    def _guarded(self, fixer: Fixer, ask: Callable[[], Confirmation | None]) -> Confirmation | None:
+        try:
+            return ask()
+        except Exception as error:  # noqa: BLE001 - a fixer's fault must cost no more than its own fix
+            self.failures[fixer.slug] = f"the fix of {fixer.slug} failed: {type(error).__name__}: {error}"
+            return None
 
 
 def _sites(detected: Detected, whole: Finding, locator: Locator, confirmer: _Confirmer) -> list[_Site]:

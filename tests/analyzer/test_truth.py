@@ -8,7 +8,7 @@ import pytest
 
 from bench.truth import check_trace
 from tests.shared import SHARED, shared, shared_timeline, truth
-from torchtraceap.analyzer.analysis import Analysis, detect
+from torchtraceap.analyzer.analysis import detect
 from torchtraceap.analyzer.assess import price_all
 from torchtraceap.analyzer.findings import Finding, Severity
 from torchtraceap.analyzer.patterns.registry import pattern_by_slug
@@ -22,7 +22,7 @@ NEAR_MEASURED = (0.45, 1.75)
 
 def findings_of(name: str) -> list[Finding]:
     timeline = shared_timeline(name)
-    return price_all(Analysis(timeline, detect(timeline)))
+    return price_all(detect(timeline))
 
 
 def files_of(name: str) -> list[str]:

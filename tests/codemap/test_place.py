@@ -105,6 +105,16 @@ def test_a_comment_silences_its_line_only(tmp_path: Path) -> None:
     assert lines(placed(recorded("made-up", ops={"exp": 0, "sin": 1}), tmp_path, text)) == [5]
 
 
+def test_a_fixer_that_fails_costs_its_own_fix_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(case: Case) -> Confirmation | None:
+        raise LookupError("no such thing")
+
+    monkeypatch.setattr("torchtraceap.codemap.place.fixers", lambda: {"made-up": Fixer("made-up", fail)})
+    report = placed(recorded("made-up", ops={"sin": 1}), tmp_path)
+    assert lines(report) == [6]
+    assert report.trace.problems[-1] == "the fix of made-up failed: LookupError: no such thing"
+
+
 @pytest.mark.parametrize(("required", "severity"), [(True, Severity.HINT), (False, Severity.WARNING)])
 def test_an_unconfirmed_finding_is_a_hint_where_the_source_decides(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, required: bool, severity: Severity

@@ -11,7 +11,7 @@ from lsprotocol import types as lsp
 from pytest_lsp import ClientServerConfig
 
 from .clients import Client, actions, begin, change_whole, edited, make_client, open_file, save, until
-from .projects import FAULTS, Fault, needs_projects
+from .projects import FAULTS
 
 SERVE = [sys.executable, "-c", "from torchtraceap.server.cli import main; main()", "serve"]
 
@@ -23,13 +23,13 @@ async def real_client(lsp_client: Client):
         await lsp_client.shutdown_session()
 
 
-@needs_projects
 @pytest.mark.parametrize(
-    ("editor", "fault"), [("visual-studio-code", FAULTS[0]), ("neovim", FAULTS[1])], ids=["vscode", "neovim"]
+    ("editor", "name"), [("visual-studio-code", "posekit"), ("neovim", "resnet_birds"), ("neovim", "leaves")]
 )
 async def test_trace_lands_fix_applied_diagnostic_gone(
-    real_client: Client, project: Path, editor: str, fault: Fault
+    real_client: Client, project: Path, editor: str, name: str
 ) -> None:
+    fault = FAULTS[name]()
     file = fault.copied_to(project)
     await begin(real_client, project, editor)
     uri = open_file(real_client, file)
@@ -42,7 +42,7 @@ async def test_trace_lands_fix_applied_diagnostic_gone(
     await until(found, "the diagnostic", 60)
     (diagnostic,) = found()
     line = diagnostic.range.start.line
-    assert line + 1 in fault.lines()
+    assert line + 1 in fault.lines
     fix = next(a for a in await actions(real_client, uri, line) if a.is_preferred)
     resolved = await real_client.code_action_resolve_async(fix)
     assert resolved.edit and resolved.edit.document_changes

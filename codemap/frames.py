@@ -87,8 +87,8 @@ class Frames:
     def _thread_rows(self, thread: int) -> tuple[IntArray, IntArray]:
         """Rows of a thread that can be a frame's children, and their start times."""
         if thread not in self._threads:
-            is_child = np.isin(self._trace.cat, np.array(_CHILD_KINDS, dtype=np.int8))
-            rows = np.flatnonzero(is_child & (self._trace.thread == thread))
+            rows = self._trace.rows(*_CHILD_KINDS)
+            rows = rows[self._trace.thread[rows] == thread]
             self._threads[thread] = (rows, self._trace.ts_ns[rows])
         return self._threads[thread]
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..analyzer.findings import Hotspot
+from ..analyzer.timeline.columns import distinct
 from ..analyzer.timeline.model import Timeline
-from ..analyzer.trace.model import DEVICE_CATEGORIES, NONE, Category, IntArray
+from ..analyzer.trace.model import DEVICE_CATEGORIES, NONE, Category, Int32Array, IntArray
 from .labels import Kind, parse_label
 from .locate import Locator
 
@@ -27,8 +28,8 @@ def hotspots(timeline: Timeline, locator: Locator) -> tuple[Hotspot, ...]:
     found: dict[tuple[str, int, str], float] = {}
     trace = timeline.trace
     python = trace.rows(Category.PYTHON_FUNCTION)
-    python = python[np.isin(timeline.steps.of[python], steps)]
-    for name in np.unique(trace.name[python]):
+    python = python[timeline.steps.are_steady(python)]
+    for name in distinct(trace.name[python]).tolist():
         place = _place(trace.names[name], locator)
         if place is not None:
             rows = python[trace.name[python] == name]
@@ -66,26 +67,28 @@ class _Work:
         at, weight_ns = at[known], weight_ns[known]
         order = np.lexsort((trace.ts_ns[at], trace.thread[at]))
         at = at[order]
-        self._timeline = timeline
-        self._thread = trace.thread[at]
-        self._ts_ns = trace.ts_ns[at]
+        self._trace = trace
+        self._span_ns = int(trace.end_ns.max(initial=0) - trace.ts_ns.min(initial=0)) + 1
+        self._at = self._position(trace.thread[at], trace.ts_ns[at])
         self._sum_ns = np.concatenate([[0], np.cumsum(weight_ns[order])])
 
     def us_in(self, rows: IntArray) -> float:
         """Work caused inside the given host ranges, in µs; a range inside another of them counts once."""
-        trace = self._timeline.trace
-        total, reached, thread = 0, 0, NONE
-        for row in rows[np.lexsort((trace.ts_ns[rows], trace.thread[rows]))]:
-            start, end = int(trace.ts_ns[row]), int(trace.end_ns[row])
-            if trace.thread[row] == thread and start < reached:
-                continue
-            thread, reached = int(trace.thread[row]), end
-            total += int(self._sum_ns[self._position(thread, end)] - self._sum_ns[self._position(thread, start)])
+        trace = self._trace
+        start = self._position(trace.thread[rows], trace.ts_ns[rows])
+        order = np.argsort(start, kind="stable")
+        start = start[order]
+        end = start + trace.dur_ns[rows[order]]
+        inside_ns = self._sum_ns[np.searchsorted(self._at, end)] - self._sum_ns[np.searchsorted(self._at, start)]
+        total, reached = 0, 0
+        for begin, over, inside in zip(start.tolist(), end.tolist(), inside_ns.tolist(), strict=True):
+            if begin >= reached:
+                total, reached = total + inside, over
         return total / 1000.0
 
-    def _position(self, thread: int, ts_ns: int) -> int:
-        first, last = np.searchsorted(self._thread, [thread, thread + 1])
-        return int(first + np.searchsorted(self._ts_ns[first:last], ts_ns))
+    def _position(self, thread: Int32Array, moment_ns: IntArray) -> IntArray:
+        """Threads end to end on one axis."""
+        return thread.astype(np.int64) * self._span_ns + moment_ns
 
 
 def _host_ops(timeline: Timeline) -> tuple[IntArray, IntArray]:

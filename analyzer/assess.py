@@ -155,14 +155,13 @@ def _price(timeline: Timeline, candidate: Candidate, baseline: Replayed) -> _Pri
         if _median(then_us) > _median(saved_us):
             saved_us, clause = then_us, candidate.first_clause
     saving_us = _median(saved_us)
-    if candidate.cost_us_per_step is None:
+    cost_us = candidate.cost_us_per_step
+    if cost_us is None:
         cost_us = us_per_step(timeline, _cost_rows(candidate))
-    else:
-        # Idle time that goes may let other waits go too: what is saved was spent.
-        cost_us = max(candidate.cost_us_per_step, saving_us)
     return _Price(
         step_us=baseline.step_us,
-        cost_us=cost_us,
+        # What is saved was spent: work that goes may let waits, or work that it caused, go too.
+        cost_us=max(cost_us, saving_us),
         saving_us=saving_us,
         spread_us=_half_quartile_range(saved_us),
         clause=clause,

@@ -47,7 +47,7 @@ def place(analysis: Analysis, workspace: Workspace | None, options: Options = DE
         for site in _sites(detected, whole, locator, confirmer):
             key = (detected.pattern.slug, (site.location.path, site.location.line) if site.location else number)
             sites[key] = sites[key].joined(site) if key in sites else site
-    findings = [_finding(site, pricer) for site in sites.values() if not _is_silenced(site, workspace)]
+    findings = [_finding(site, pricer, confirmer) for site in sites.values() if not _is_silenced(site, workspace)]
     summary = _with_problems(summary, confirmer.failures.values())
     return Report(summary, _sorted(findings), hotspots(timeline, locator))
 
@@ -132,6 +132,16 @@ class _Confirmer:
             return None
         return self._guarded(fixer, lambda: search(fixer, finding, files, self._device))
 
+    def is_cured(self, fixer: Fixer, where: Place | None) -> bool:
+        """Whether the source at a place that does not hold the fault holds what fixes it: it was recorded before."""
+        if fixer.cure is None or where is None:
+            return False
+        if fixer.cure.is_elsewhere:
+            texts = [self._workspace.text(path) for path in self._files.paths()] if self._files is not None else []
+        else:
+            texts = [_function_text(self._workspace, where.location)]
+        return any(fixer.cure.words.search(text) for text in texts if text)
+
     def _guarded(self, fixer: Fixer, ask: Callable[[], Confirmation | None]) -> Confirmation | None:
         try:
             return ask()
@@ -192,7 +202,7 @@ def _part(candidate: Candidate, occurrences: list[Occurrence]) -> Candidate:
     return replace(candidate, occurrences=tuple(occurrences), cost_us_per_step=None if cost is None else cost * share)
 
 
-def _finding(site: _Site, pricer: _Pricer) -> Finding:
+def _finding(site: _Site, pricer: _Pricer, confirmer: _Confirmer) -> Finding:
     """The site as it is shown."""
     confirmation = site.confirmation
     candidate = site.candidate
@@ -200,13 +210,27 @@ def _finding(site: _Site, pricer: _Pricer) -> Finding:
         candidate = replace(candidate, what=confirmation.message)
     is_priced = site.is_whole and candidate is site.candidate
     finding = site.whole if is_priced else pricer.price(site.pattern, candidate)
-    if confirmation is None and site.fixer is not None and site.fixer.required:
-        finding = replace(finding, severity=Severity.HINT)
     evidence = finding.evidence
+    if confirmation is None and site.fixer is not None:
+        is_cured = confirmer.is_cured(site.fixer, site.place)
+        if is_cured or site.fixer.required:
+            finding = replace(finding, severity=Severity.HINT)
+        if is_cured:
+            evidence = (*evidence, Evidence("cured", "the source holds what fixes this", "record again", ""))
     if confirmation is not None and confirmation.message and not confirmation.fixes:
         evidence = (*evidence, Evidence("no-fix", "why no fix is offered", confirmation.message, ""))
     fixes = tuple(titled(fix, finding) for fix in confirmation.fixes) if confirmation is not None else ()
     return replace(finding, evidence=evidence, location=site.location, related=_related(site), fixes=fixes)
+
+
+def _function_text(workspace: Workspace, location: Location) -> str:
+    """The text of the function that holds a place."""
+    file = workspace.file(location.path)
+    if file is None:
+        return ""
+    spans = [(f.first_line, f.end_line) for f in file.functions if f.first_line <= location.line <= f.end_line]
+    first, last = min(spans, key=lambda span: span[1] - span[0])
+    return "\n".join(file.lines[first - 1 : last])
 
 
 def _related(site: _Site) -> tuple[Related, ...]:

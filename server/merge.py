@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from ..analyzer.findings import Finding, Report
 from ..codemap.anchors import Anchor
+from ..codemap.asking import callers_of
 
 Place = tuple[str, str]
 """A path and a qualified name."""
@@ -134,8 +135,11 @@ def _place(finding: Finding) -> Place | None:
 
 
 def _places(report: Report) -> frozenset[Place]:
+    """The functions that a recording ran: its hotspots, and those that hold its findings or led there."""
     measured = {(spot.path, spot.qualname) for spot in report.hotspots}
-    return frozenset(measured | {place for finding in report.findings if (place := _place(finding))})
+    measured |= {place for finding in report.findings if (place := _place(finding))}
+    callers = (caller for finding in report.findings for caller in callers_of(finding))
+    return frozenset(measured | {(caller.path, caller.qualname) for caller in callers})
 
 
 def _is_measured(finding: Finding, measured: frozenset[Place]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -46,6 +47,16 @@ class Confirmation:
 
 
 @dataclass(frozen=True, slots=True)
+class Cure:
+    """What a fixed source holds. Where a place does not hold the fault but its cure, the recording is older than the
+    fix, and the finding is no more than a hint."""
+
+    words: re.Pattern[str]
+    is_elsewhere: bool = False
+    """The cure stands where something is made (a loader, an optimizer), not in the function that spends the time."""
+
+
+@dataclass(frozen=True, slots=True)
 class Fixer:
     """`confirm` answers None when the source at the place does not hold the fault (any more, or at all).
 
@@ -59,3 +70,5 @@ class Fixer:
     there are says how sure the first one is; the confidence of each `location` is left for the caller to set."""
     required: bool = False
     """True when an unconfirmed finding must not be shown at information or above (the source decides)."""
+    cure: Cure | None = None
+    """What the source holds once the fault is fixed."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from ...analyzer.findings import Fix, Safety
-from .base import Case, Confirmation, Fixer
+from .base import Case, Confirmation, Cure, Fixer
 from .calls import edit_call
 from .edits import Patch
 from .loaders import feeding, loader_argument
@@ -89,4 +90,6 @@ def _is_module(resolver: Resolver, move: Value) -> bool:
     return resolver.instance_class(Value(move.outline, move.node.func.value)) is not None
 
 
-FIXER = Fixer(_SLUG, _confirm, searcher(_confirm, (".to(", ".cuda(")))
+FIXER = Fixer(
+    _SLUG, _confirm, searcher(_confirm, (".to(", ".cuda(")), cure=Cure(re.compile(r"\bnon_blocking\s*=\s*True"))
+)

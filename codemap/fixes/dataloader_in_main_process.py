@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from ...analyzer.findings import Fix, Related, Safety
-from .base import Case, Confirmation, DeviceFacts, Fixer
+from .base import Case, Confirmation, Cure, DeviceFacts, Fixer
 from .calls import edit_call
 from .edits import Patch
 from .loaders import dataset_class, loader_argument, loaders_at
@@ -112,4 +113,9 @@ def _title(workers: str, added: dict[str, str]) -> str:
     return f"Load in {workers} worker processes" + (f" ({', '.join(extras)})" if extras else "")
 
 
-FIXER = Fixer(_SLUG, _confirm, searcher(_confirm, ("DataLoader",)))
+FIXER = Fixer(
+    _SLUG,
+    _confirm,
+    searcher(_confirm, ("DataLoader",)),
+    cure=Cure(re.compile(r"\bnum_workers\s*=\s*[^\s0]"), is_elsewhere=True),
+)

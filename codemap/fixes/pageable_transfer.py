@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from ...analyzer.findings import Fix, Related, Safety
-from .base import Case, Confirmation, Fixer
+from .base import Case, Confirmation, Cure, Fixer
 from .calls import edit_call
 from .edits import Patch
 from .loaders import feeding, is_loader, loader_argument, loaders_at
@@ -78,4 +79,9 @@ def _fix(loader: Value, held: Value | None) -> Fix:
     return Fix(_SLUG, "Pin the loader's batches (pin_memory=True)", Safety.SAFE, patch.edits())
 
 
-FIXER = Fixer(_SLUG, _confirm, searcher(_confirm, ("DataLoader",)))
+FIXER = Fixer(
+    _SLUG,
+    _confirm,
+    searcher(_confirm, ("DataLoader",)),
+    cure=Cure(re.compile(r"\bpin_memory\s*=\s*True"), is_elsewhere=True),
+)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from ...analyzer.findings import Fix, Related, Safety
-from .base import Case, Confirmation, DeviceFacts, Fixer
+from .base import Case, Confirmation, Cure, DeviceFacts, Fixer
 from .calls import edit_call
 from .edits import Patch
 from .models import assigned_target
@@ -141,4 +142,9 @@ def _fix(resolver: Resolver, optimizer: Value, chosen: str) -> Fix:
 
 
 _WORDS = ("optim.", "optimizer =", "opt =", "SGD(", "Adam(", "AdamW(", "RMSprop(", "Adagrad(")
-FIXER = Fixer(_SLUG, _confirm, searcher(_confirm, _WORDS))
+FIXER = Fixer(
+    _SLUG,
+    _confirm,
+    searcher(_confirm, _WORDS),
+    cure=Cure(re.compile(r"\b(fused|foreach)\s*=\s*True"), is_elsewhere=True),
+)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from ...analyzer.findings import Fix, Related, Safety
 from .attention import read_attention
 from .attention_parts import Attention, Mask, MaskKind, Refusal, find_module, is_softmax, swaps_last
-from .base import Case, Confirmation, DeviceFacts, Fixer
+from .base import Case, Confirmation, Cure, DeviceFacts, Fixer
 from .calls import edit_call, parse
 from .edits import Patch
 from .einsum import axis_order, rearranged
@@ -392,4 +393,9 @@ def _drops_second(file: Outline, call: ast.Call) -> bool:
     return False
 
 
-FIXER = Fixer(_SLUG, _confirm, searcher(_confirm, ("softmax", "MultiheadAttention", "self_attn", ".attn(")))
+FIXER = Fixer(
+    _SLUG,
+    _confirm,
+    searcher(_confirm, ("softmax", "MultiheadAttention", "self_attn", ".attn(")),
+    cure=Cure(re.compile(r"\bscaled_dot_product_attention\b")),
+)

@@ -151,3 +151,10 @@ def test_summary_divides_the_step_of_a_device_and_counts_problems():
         "kernels_gemm_simt_pct": 100.0
     }
     assert summary.problems == ("an event is damaged (3 times, first at byte 1,024)",)
+
+
+def test_no_cost_below_its_saving():
+    timeline, rows = cpu_steps(slow_us=3000, rest_us=7000)
+    wide = candidate_of(timeline, rows)
+    narrow = replace(wide, occurrences=tuple(replace(one, cost_rows=one.cost_rows[:0]) for one in wide.occurrences))
+    assert to_finding(timeline, PATTERN, narrow).cost_us_per_step == pytest.approx(3000)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from torchtraceap.analyzer.patterns.base import Candidate, FixKind, Occurrence, 
 from torchtraceap.analyzer.timeline.build import build_timeline
 from torchtraceap.analyzer.timeline.edit import Edit
 from torchtraceap.analyzer.trace.read import read_trace
-from torchtraceap.codemap.fixes.base import Case, Confirmation, Fixer
+from torchtraceap.codemap.fixes.base import Case, Confirmation, Cure, Fixer
 from torchtraceap.codemap.fixes.registry import fixers
 from torchtraceap.codemap.place import place
 from torchtraceap.codemap.project import open_workspace
@@ -103,6 +104,27 @@ def test_callers_are_related_and_dearer_findings_come_first(tmp_path: Path) -> N
 def test_a_comment_silences_its_line_only(tmp_path: Path) -> None:
     text = MODEL.replace("x = x.sin()", "x = x.sin()  # torchtraceap: ignore[made-up]")
     assert lines(placed(recorded("made-up", ops={"exp": 0, "sin": 1}), tmp_path, text)) == [5]
+
+
+@pytest.mark.parametrize(
+    ("words", "is_elsewhere", "severity"),
+    [
+        ("cos", False, Severity.HINT),
+        ("cos", True, Severity.HINT),
+        ("range", False, Severity.WARNING),
+        ("range", True, Severity.HINT),
+        ("tan", True, Severity.WARNING),
+    ],
+)
+def test_a_fault_whose_cure_the_source_holds_was_recorded_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, is_elsewhere: bool, severity: Severity
+) -> None:
+    fixer = Fixer("made-up", lambda case: None, cure=Cure(re.compile(words), is_elsewhere))
+    monkeypatch.setattr("torchtraceap.codemap.place.fixers", lambda: {"made-up": fixer})
+    text = MODEL.replace("return x.exp()", "return x.exp() + x.cos()")
+    (found,) = placed(recorded("made-up", ops={"sin": 1}), tmp_path, text).findings
+    assert found.severity is severity
+    assert ("record again" in [evidence.value for evidence in found.evidence]) == (severity is Severity.HINT)
 
 
 def test_a_fixer_that_fails_costs_its_own_fix_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

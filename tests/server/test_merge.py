@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from torchtraceap.analyzer.findings import Hotspot
+from torchtraceap.codemap.asking import called_from
 from torchtraceap.server.merge import Merge, merge_reports
 
 from .reports import finding, place, report
@@ -34,6 +37,15 @@ def test_what_a_newer_recording_measured_and_no_longer_shows_is_gone() -> None:
         for name in order:
             merge.add(old if name == "old" else new, name, 1 if name == "old" else 2)
         assert names(merge) == [("y", 1)], "g was not measured again, f was"
+
+
+def test_a_function_that_led_to_a_finding_was_measured() -> None:
+    """Frames that were running when recording began are no hotspots: the callers of findings tell of them."""
+    loop = replace(finding("x", B), related=called_from((place("a.py", 5, 1, 9, "f"),)))
+    merge = Merge()
+    merge.add(report(finding("loader", A)), "old", 1)
+    merge.add(report(loop), "new", 2)
+    assert names(merge) == [("x", 1)]
 
 
 def test_a_finding_without_a_place_is_the_newest_recordings() -> None:

@@ -6,7 +6,6 @@ Lines about patterns that have no rule yet are listed, and count neither way.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +23,8 @@ from torchtraceap.analyzer.patterns.registry import all_patterns
 from torchtraceap.analyzer.timeline.model import Timeline
 from torchtraceap.analyzer.trace.read import read_trace
 
-DEFAULT_FOLDER = Path(__file__).resolve().parents[2] / "shared" / "traces"
+from .folder import traces_folder
+
 TOLERANCE_POINTS = 0.2
 STATEMENT = "trace-lacks-evidence"
 """Says what the recording lacks, not what the program does wrong: allowed where nothing may be made up."""
@@ -102,13 +102,10 @@ def check_folder(folder: Path) -> Iterator[Check]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the table; 1 if any line does not hold, 2 if there is nothing to check."""
-    parser = argparse.ArgumentParser(prog="python -m bench.truth", description=__doc__)
-    parser.add_argument("folder", nargs="?", type=Path, default=DEFAULT_FOLDER)
-    folder: Path = parser.parse_args(arguments).folder
-    if not (folder / "truth.json").is_file():
-        print(f"no truth.json in {folder}", file=sys.stderr)
-        return 2
+    """Print the table; 1 if any line does not hold."""
+    folder = traces_folder("truth", __doc__, arguments, needs="truth.json")
+    if folder is None:
+        return 0
     table = Table("trace", "wanted", "found", "")
     checks = list(check_folder(folder))
     for check in checks:

@@ -1,4 +1,4 @@
-"""Measures the reader beside `json.loads`, orjson and HTA. Run as `python -m bench.parse`.
+"""Measures the reader beside `json.loads`, orjson and HTA. Run as `python -m bench.parse [FOLDER]`.
 
 Every task runs in its own process on the same uncompressed file; times are CPU seconds, medians of a few runs taken in
 turn. Peak memory is above what the imports take.
@@ -12,15 +12,16 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from ..folder import trace_named, traces_folder
 from ..results import Figure, Target, publish
 from .longer import write_longer
 
 ROOT = Path(__file__).parents[2]
-TRACES = ROOT.parent / "shared" / "traces"
 NAMES = ("S01", "S06", "S10")
 LONG_NAME = "S06"
 LONG_COPIES = 30
@@ -44,10 +45,10 @@ class Cost:
     rss_bytes: float
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run the bench; 0 if every target was met."""
-    if not TRACES.is_dir():
-        print(f"skipped: needs the recorded traces in {TRACES}")
+    traces = traces_folder("parse", __doc__, arguments)
+    if traces is None:
         return 0
     tasks = [task for task in TASKS if task not in ("hta", "orjson") or find_spec(task)]
     notes = [f"{task} is not installed" for task in TASKS if task not in tasks]
@@ -55,7 +56,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         for name in NAMES:
             path = Path(folder) / f"{name}.json"
-            path.write_bytes(gzip.decompress(next(TRACES.glob(f"{name}*")).read_bytes()))
+            path.write_bytes(gzip.decompress(trace_named(traces, name).read_bytes()))
             figures += compare(name, path, tasks, RUNS, notes)
         long_path = Path(folder) / "long.json"
         write_longer((Path(folder) / f"{LONG_NAME}.json").read_bytes(), long_path, LONG_COPIES)

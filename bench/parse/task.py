@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import logging
 import resource
 import sys
 import time
-from collections.abc import Callable, Sized
+from collections.abc import Callable, Sequence, Sized
 from pathlib import Path
 
 STATUS = Path("/proc/self/status")
 
 
-def main(name: str, path: Path) -> None:
-    """Run task `name` on `path` and print `cpu_s` and `rss_bytes`, the peak above what the imports take."""
-    task = TASKS[name](path)
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run a task on a trace and print `cpu_s` and `rss_bytes`, the peak above what the imports take."""
+    parser = argparse.ArgumentParser(prog="python -m bench.parse.task", description=__doc__)
+    parser.add_argument("name", choices=TASKS)
+    parser.add_argument("path", type=Path)
+    chosen = parser.parse_args(arguments)
+    task = TASKS[chosen.name](chosen.path)
     floor = peak_rss_bytes()
     start = time.process_time()
     kept = task()
@@ -81,4 +86,4 @@ def peak_rss_bytes() -> int:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]))
+    main()

@@ -1,10 +1,11 @@
-"""Replays recorded traces unchanged, and fixes whose effect was measured. Run as `python -m bench.replay`.
+"""Replays recorded traces unchanged, and fixes whose effect was measured. Run as `python -m bench.replay [FOLDER]`.
 
 For every step: the recorded time, the replayed one and the error. The recorded time is read from the events, not from
 the graph: the host's span of the step or, where the host runs ahead, the time from the completion of the step before
 to its own. An error of 0 alone would prove little, as what nothing explains is replayed as it was. So each trace also
 shows how much that is (`unexplained_pct` of the replayed time), and the error with it left out
-(`without_gaps_error_pct`). Last, savings predicted for fixes next to what they saved when they were made.
+(`without_gaps_error_pct`). Last, savings predicted for fixes next to what they saved when they were made
+(from `projects`, beside FOLDER).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import json
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
@@ -30,9 +31,9 @@ from torchtraceap.analyzer.timeline.tree import build_tree
 from torchtraceap.analyzer.trace.model import DEVICE_CATEGORIES, HOST_CATEGORIES, NONE, FloatArray, IntArray, Trace
 from torchtraceap.analyzer.trace.read import read_trace
 
+from ..folder import trace_named, traces_folder
 from ..results import Figure, Target, publish
 
-SHARED = Path(__file__).parents[3] / "shared"
 TRACES = ("S01", "S02", "S05", "S06", "S08", "S10")
 ALSO = ("S03", "S04", "S07", "S09", "S11", "S12", "S13", "S14")
 TARGETS = {
@@ -51,22 +52,18 @@ MEASURED: tuple[tuple[str, str, str, Callable[[IntArray], Edit]], ...] = (
 T = TypeVar("T")
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, publish, and answer 0 if every target is met."""
-    if not (SHARED / "traces").is_dir():
-        print(f"no recorded traces at {SHARED}: nothing to measure", file=sys.stderr)
+    traces = traces_folder("replay", __doc__, arguments)
+    if traces is None:
         return 0
-    figures = [figure for prefix in TRACES + ALSO for figure in _reproduction(_only(SHARED / "traces", prefix))]
-    figures += list(_predictions())
+    figures = [figure for prefix in TRACES + ALSO for figure in _reproduction(trace_named(traces, prefix))]
+    figures += list(_predictions(traces))
     notes = (
         "S01 is S02 with the loader in the main process: its predicted saving is set against S02's recorded step.",
         "measured_saving_pct of projects/ is from their truth.json.",
     )
     return 0 if publish("replay", figures, targets=TARGETS, notes=notes) else 1
-
-
-def _only(folder: Path, prefix: str) -> Path:
-    return next(folder.glob(f"{prefix}_*.json*"))
 
 
 def _reproduction(path: Path) -> Iterable[Figure]:
@@ -127,10 +124,10 @@ class _Recording:
         return rows[np.isin(self.trace.name[rows], names)]
 
 
-def _predictions() -> Iterable[Figure]:
+def _predictions(traces: Path) -> Iterable[Figure]:
     """Savings that the replay predicts for fixes that were made and measured."""
     for project, slug, pattern, edit in MEASURED:
-        folder = SHARED / "projects" / project
+        folder = traces.parent / "projects" / project
         if not folder.is_dir():
             continue
         recording = _Recording.of(folder / "trace.json.gz")
@@ -139,7 +136,7 @@ def _predictions() -> Iterable[Figure]:
         subject = f"{project} {slug}"
         yield Figure(subject, "predicted_saving_pct", _saving_pct(recording.graph(), edit(recording.rows(pattern))))
         yield Figure(subject, "measured_saving_pct", fault["saving_pct_measured"])
-    one, four = (_Recording.of(_only(SHARED / "traces", prefix)) for prefix in ("S01", "S02"))
+    one, four = (_Recording.of(trace_named(traces, prefix)) for prefix in ("S01", "S02"))
     before, after = (float(np.median(recording.step_us(recording.graph()))) for recording in (one, four))
     loading = Edit(overlapped=one.rows(LOADER))
     yield Figure("S01 dataloader-in-main-process", "predicted_saving_pct", _saving_pct(one.graph(), loading))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
 import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -32,8 +34,9 @@ TARGETS = {
 }
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Measure everything; 0 if all budgets are kept."""
+    argparse.ArgumentParser(prog="python -m bench.server", description=__doc__).parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="bench-server-") as folder:
         figures = [*start(Path(folder)), *with_many_findings(Path(folder)), *landing(Path(folder))]
     notes = [

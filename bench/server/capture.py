@@ -6,6 +6,7 @@ and nvim 0.11.
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import shutil
@@ -13,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -51,8 +52,9 @@ end }})
 """
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Capture both screens."""
+    argparse.ArgumentParser(prog="python -m bench.server.capture", description=__doc__).parse_args(arguments)
     nvim = shutil.which("nvim", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]))
     tmux = shutil.which("tmux")
     if nvim is None or tmux is None:

@@ -11,6 +11,7 @@ from lsprotocol import types as lsp
 from ...analyzer.figures import format_ms, format_pct
 from ...analyzer.findings import Finding, How, Safety
 from ...codemap.source import parse_source
+from ...codemap.titles import titled
 from ..merge import Seen, recurring
 from ..pages import page_uri
 from ..publish import evidence_value, overlapping
@@ -117,9 +118,8 @@ def _first(finding: Finding) -> str:
     fixes: Sequence = sorted(finding.fixes, key=lambda fix: fix.safety is not Safety.SAFE)
     if not fixes:
         return ""
-    check = "" if fixes[0].safety is Safety.SAFE else " (check results)"
     share = f", {format_pct(finding.saving_pct)} of the step" if finding.saving_pct > 0 else ""
-    return f"First: {escaped(fixes[0].title)}{check}{share}."
+    return f"First: {escaped(titled(fixes[0], finding).title)}{share}."
 
 
 def _repaired(one: Repaired) -> str:

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from torchtraceap.server.features.hover import bar, escaped
+from torchtraceap.analyzer.findings import Safety
+from torchtraceap.codemap.titles import titled
+from torchtraceap.server.features.hover import bar, escaped, explain
+from torchtraceap.server.merge import Seen
+from torchtraceap.server.state import FolderState
+
+from .reports import finding, place
 
 
 @pytest.mark.parametrize(
@@ -25,3 +33,12 @@ def test_the_bar_is_to_scale() -> None:
     now, after = bar(20_000.0, 5_000.0).splitlines()[1:3]
     assert now.count("█") == 30 and after.count("█") == 22 and after.count("░") == 8
     assert bar(0.0, 5_000.0) == bar(20_000.0, 0.0) == ""
+
+
+@pytest.mark.parametrize("is_placed", [True, False])
+def test_an_unsafe_fix_is_said_once_to_want_checking(is_placed: bool) -> None:
+    found = finding("slow", place("a.py", 5, 12, 16), safety=Safety.UNSAFE)
+    if is_placed:  # as they come from the analysis
+        found = replace(found, fixes=tuple(titled(fix, found) for fix in found.fixes))
+    text = explain(Seen(1, found, "t", 1, frozenset({"t"})), FolderState())
+    assert "First: Use fixed (about 6.10 ms per step) (check results), 27 % of the step." in text

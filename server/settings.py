@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import difflib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal, get_type_hints
 
@@ -43,7 +44,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """Settings read, and a sentence for each that could not be."""
+    """Settings read, and a sentence for each that could not be or is not known."""
 
     settings: Settings
     problems: tuple[str, ...]
@@ -64,7 +65,15 @@ def parse_settings(raw: Any, base: Settings = Settings()) -> Parsed:
             values[field.name] = msgspec.convert(section[name], types[field.name])
         except msgspec.ValidationError as error:
             problems.append(f"setting {SECTION}.{name} is ignored: {error}")
+    problems += _unknown(section, [_camel(field.name) for field in fields(Settings)])
     return Parsed(Settings(**values), tuple(problems))
+
+
+def _unknown(section: Mapping[str, Any], known: list[str]) -> Iterable[str]:
+    for name in sorted(set(map(str, section)) - set(known)):
+        alike = difflib.get_close_matches(name, known, n=1)
+        hint = f"; is {alike[0]} meant?" if alike else ""
+        yield f"setting {SECTION}.{name} is ignored: there is none of that name{hint}"
 
 
 def _section(raw: Any) -> Mapping[str, Any]:

@@ -30,12 +30,21 @@ def test_nothing_usable_is_the_defaults(raw: object) -> None:
 
 
 def test_a_wrong_value_costs_only_itself() -> None:
-    parsed = parse_settings({"minSaving": "much", "select": ["tf32-off"], "diagnosticMode": "all", "unknown": 1})
+    parsed = parse_settings({"minSaving": "much", "select": ["tf32-off"], "diagnosticMode": "all"})
     assert parsed.settings == Settings(select=("tf32-off",))
     assert [problem.split(" is ignored")[0] for problem in parsed.problems] == [
         "setting torchtraceap.minSaving",
         "setting torchtraceap.diagnosticMode",
     ]
+
+
+def test_an_unknown_name_is_told_with_the_one_it_resembles() -> None:
+    parsed = parse_settings({"torchtraceap": {"trace_folders": ["out/"], "colour": "red", "minSaving": 2.5}})
+    assert parsed.settings == Settings(min_saving=2.5)
+    assert parsed.problems == (
+        "setting torchtraceap.colour is ignored: there is none of that name",
+        "setting torchtraceap.trace_folders is ignored: there is none of that name; is traceFolders meant?",
+    )
 
 
 def test_select_and_ignore_know_slugs_and_codes() -> None:

@@ -65,7 +65,8 @@ def fix(
     except (OSError, ValueError) as error:
         stderr.print(f"error: {printable(str(error))}", style="red", markup=False)
         sys.exit(FAILED)
-    _tell(stderr, taken, left, wanted, unsafe, only_diff)
+    if outcome.report is not None:
+        _tell(stderr, taken, left, wanted, unsafe, only_diff)
     sys.exit(FAILED if outcome.errors else 0)
 
 
@@ -147,5 +148,9 @@ def _tell(
     by_hand = sum(not finding.fixes for finding in wanted)
     if by_hand:
         stderr.print(f"{by_hand} to be fixed by hand; `torchtraceap analyze` says how")
-    if not taken:
-        stderr.print("nothing to fix" if not left else "nothing fixed")
+    if taken and not only_diff:
+        stderr.print("record again to see what it gained")
+    elif left and not taken:
+        stderr.print("nothing fixed")
+    elif not taken:
+        stderr.print(f"no {'' if unsafe else 'safe '}fix" if wanted else "nothing to fix")

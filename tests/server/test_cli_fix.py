@@ -40,14 +40,44 @@ def test_fixes_are_applied_once(project):
     first = torchtraceap("fix", TRACE, "--source", project)
     assert first.exit_code == 0, first.stderr
     assert "fixed src/vit.py:" in first.stderr
+    assert first.stderr.endswith("\nrecord again to see what it gained\n")
     for path in (project / "src").glob("*.py"):
         compile(path.read_text("utf-8"), path.name, "exec")
     after = contents(project)
     assert after["src/vit.py"] != (LEAVES / "src/vit.py").read_bytes()
     again = torchtraceap("fix", TRACE, "--source", project, "--select", "unfused-attention")
     assert again.exit_code == 0
-    assert "nothing to fix" in again.stderr
+    assert again.stderr.endswith("\nno safe fix\n") and "fixed src" not in again.stderr
     assert contents(project) == after
+
+
+def test_a_diff_does_not_ask_to_record(project):
+    result = torchtraceap("fix", TRACE, "--source", project, "--select", "unfused-attention", "--diff")
+    assert "would fix src/vit.py:" in result.stderr and "record again" not in result.stderr
+
+
+def test_only_an_unsafe_fix_is_no_safe_fix(project):
+    result = torchtraceap("fix", TRACE, "--source", project, "--select", "permute-contiguous-churn")
+    assert result.stderr == "1 more with --unsafe\nno safe fix\n"
+
+
+@pytest.mark.parametrize(("options", "said"), [((), "no safe fix"), (("--unsafe",), "no fix")])
+def test_what_is_to_be_fixed_by_hand_is_not_nothing(tmp_path, options, said):
+    result = torchtraceap("fix", TRACE, "--source", tmp_path, "--select", "unfused-attention", *options)
+    by_hand = "1 to be fixed by hand; `torchtraceap analyze` says how"
+    assert result.stderr == f"{by_hand}\n{said}\n"
+
+
+def test_without_a_finding_there_is_nothing_to_fix(project):
+    result = torchtraceap("fix", TRACE, "--source", project, "--select", "tf32-off")
+    assert (result.exit_code, result.stderr) == (0, "nothing to fix\n")
+
+
+def test_of_a_trace_that_cannot_be_read_only_the_error_is_told(tmp_path):
+    (tmp_path / "bad.json").write_text("{")
+    result = torchtraceap("fix", tmp_path / "bad.json", "--source", tmp_path)
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error: ") and "fix" not in result.stderr.replace(str(tmp_path), "")
 
 
 def load(path):

@@ -23,11 +23,8 @@ PACKAGE = "torchtraceap"
 INOTIFY = Path("/proc/sys/fs/inotify")
 FEWEST_WATCHES = {"max_user_watches": 8192, "max_user_instances": 64}
 """Below these, watching a large workspace beside an editor that watches too may run out."""
-EXTRAS = {
-    "record": "to record the examples",
-    "train": "for the detector to come",
-    "llm": "for explanations to come",
-}
+EXTRAS = {"record": "to record the bundled example again; analysing never needs it"}
+"""What the optional packages are used for, by extra. Extras that nothing uses yet are not spoken of."""
 EDITORS = {"nvim": "Neovim", "code": "VS Code", "hx": "Helix"}
 _REQUIREMENT = re.compile(r"""([A-Za-z0-9._-]+).*?(?:extra\s*==\s*["']([\w-]+)["'])?\s*$""")
 
@@ -88,9 +85,8 @@ def _dependencies() -> Iterable[Check]:
 
 def _extras() -> Iterable[Check]:
     for name, extra in _requirements():
-        if extra:
-            purpose = f" ({EXTRAS[extra]})" if extra in EXTRAS else ""
-            yield _package(name, Mark.OPTIONAL, f"pip install '{PACKAGE}[{extra}]'", purpose)
+        if extra in EXTRAS:
+            yield _package(name, Mark.OPTIONAL, f"pip install '{PACKAGE}[{extra}]'", f" ({EXTRAS[extra]})")
 
 
 def _requirements() -> Iterable[tuple[str, str]]:

@@ -12,7 +12,7 @@ help:
 	@echo "make demo     find what is slow in the bundled example (installs into $(VENV) first)"
 	@echo "make test     run the tests"
 	@echo "make check    lint, formatting, types, layout"
-	@echo "make bench    measure what the README claims"
+	@echo "make bench    measure what the README claims; writes bench/*/results.json"
 	@echo "make example  record the example's trace again"
 	@echo "make clean    remove $(VENV) and what was built"
 
@@ -28,6 +28,7 @@ demo: $(VENV)/.core
 	@echo "  vim.lsp.config('torchtraceap', { cmd = { '$(BIN)/torchtraceap', 'serve' },"
 	@echo "                                   filetypes = { 'python' }, root_markers = { 'pyproject.toml', '.git' } })"
 	@echo "  vim.lsp.enable('torchtraceap')"
+	@echo "  vim.diagnostic.config({ virtual_text = true })   -- off by default: without it no message is shown"
 	@echo
 	@echo "README.md, section Editors, has the others."
 

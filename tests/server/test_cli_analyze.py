@@ -37,6 +37,7 @@ def source_line(finding):
     ("slug", "path", "lines"),
     [
         ("dataloader-in-main-process", "src/data.py", ["return DataLoader("]),
+        ("channels-last-missing", "src/train.py", ["model = LeafCNN("]),
         ("permute-contiguous-churn", "src/cnn.py", ["x = x.permute(0, 2, 3, 1)", "return x.permute(0, 3, 1, 2)"]),
         ("single-tensor-optimizer", "src/train.py", ["optimizer = torch.optim.AdamW("]),
         ("unfused-attention", "src/vit.py", ["attn = (q @ k", "attn = attn.softmax", "x = (attn @ v)"]),

@@ -14,7 +14,8 @@ def traces_folder(bench: str, about: str | None, arguments: Sequence[str] | None
 
     `needs` is a file that must be in it. A named folder that is not there, or lacks the file, ends the process with 2.
     """
-    parser = argparse.ArgumentParser(prog=f"python -m bench.{bench}", description=about)
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(prog=f"python -m bench.{bench}", description=about, formatter_class=raw)
     parser.add_argument(
         "folder", nargs="?", type=Path, help="recorded traces (default: shared/traces beside the checkout)"
     )

@@ -226,7 +226,8 @@ def _tokens(timeline: Timeline, attention: _Attention) -> tuple[int, ...]:
 
 def _occurrence(timeline: Timeline, attention: _Attention, rows: IntArray, backward: IntArray) -> Occurrence:
     if timeline.is_cpu_only:
-        return Occurrence(attention.scores, _edit_on_cpu(timeline, attention, backward), rows)
+        cost_rows = np.sort(np.concatenate([rows, *backward_of(timeline, rows, backward)]))
+        return Occurrence(attention.scores, _edit_on_cpu(timeline, attention, backward), cost_rows)
     return _on_device(timeline, attention, rows, backward)
 
 

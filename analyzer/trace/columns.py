@@ -90,7 +90,7 @@ FIELDS_OF_MIXED: dict[str, dict[str, tuple[Read, ...]]] = {
 WITH_INPUTS = (Category.CPU_OP, Category.USER_ANNOTATION, Category.OTHER)
 WITH_COLLECTIVE = (Category.CPU_OP, Category.USER_ANNOTATION, Category.KERNEL, Category.OTHER)
 
-ROWS_TOGETHER = 1 << 15
+ROWS_TOGETHER = 1 << 13
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,11 +224,13 @@ def _joined(name: str, parts: Sequence[Columns], sizes: Sequence[int]) -> npt.ND
 
 def to_collectives(calls: Sequence[tuple[int, Args]], file_index: npt.NDArray[np.integer]) -> tuple[Collective, ...]:
     """The collective calls among rows with the given file positions, in the order of the rows."""
-    row_at = dict(zip(file_index.tolist(), range(len(file_index)), strict=True)) if calls else {}
+    positions = np.array([position for position, _ in calls], dtype=np.int64)
+    order = np.argsort(file_index)
+    places = np.searchsorted(file_index, positions, sorter=order)
     found = []
-    for position, args in calls:
-        row = row_at.get(position)
-        if row is None:  # left out, as it had no time
+    for (position, args), place in zip(calls, places.tolist(), strict=True):
+        row = int(order[place]) if place < len(order) else NONE
+        if row == NONE or file_index[row] != position:  # left out, as it had no time
             continue
         elements_in, elements_out, group_size = to_integers([args.elements_in, args.elements_out, args.group_size])
         collective = Collective(

@@ -32,9 +32,9 @@ from ..timeline.model import KernelClass, Timeline
 from ..timeline.op_inputs import of_each
 from ..timeline.roots import by_model_call
 from ..timeline.select import count_per_step, device_rows, events_of, in_typical_step, launched_by, us_per_step
-from ..timeline.sites import group_by_site
 from ..trace.model import IntArray
 from .base import Candidate, FixKind, Occurrence, Pattern
+from .occurrences import by_site
 
 _GROUPED_SHARE = 0.25
 """Share of grouped convolutions in convolution time from which advice on a device needs the library's version."""
@@ -63,7 +63,7 @@ def _on_device(timeline: Timeline) -> Iterator[Candidate]:
         events_of(timeline, in_typical_step(timeline, layout)),
     )
     share = Evidence("grouped", "grouped convolutions in convolution time", round(100 * grouped), "%")
-    for group in _by_site(timeline, occurrences):
+    for group in by_site(timeline, occurrences):
         yield Candidate(
             what="convolutions run on NCHW tensors and are transposed around each call",
             remedy="channels_last",
@@ -94,7 +94,7 @@ def _on_cpu(timeline: Timeline) -> Iterator[Candidate]:
         for anchor, mine in by_model_call(timeline, rows)
         if anchor in in_nchw
     ]
-    for group in _by_site(timeline, occurrences):
+    for group in by_site(timeline, occurrences):
         convs = np.sort(np.concatenate([in_nchw[occurrence.anchor] for occurrence in group]))
         yield Candidate(
             what="convolutions, pooling and norms run on NCHW tensors",
@@ -129,12 +129,6 @@ def _calls_in_nchw(timeline: Timeline) -> dict[int, IntArray]:
 def _within(scales: tuple[Scale, ...], rows: IntArray) -> tuple[Scale, ...]:
     cut = (Scale(scale.rows[is_among(scale.rows, rows)], scale.factor) for scale in scales)
     return tuple(scale for scale in cut if len(scale.rows))
-
-
-def _by_site(timeline: Timeline, occurrences: list[Occurrence]) -> list[tuple[Occurrence, ...]]:
-    by_anchor = {occurrence.anchor: occurrence for occurrence in occurrences}
-    anchors = np.array(sorted(by_anchor), dtype=np.int64)
-    return [tuple(by_anchor[row] for row in group.tolist()) for group in group_by_site(timeline, anchors)]
 
 
 PATTERN = Pattern(

@@ -36,9 +36,9 @@ from ..timeline.select import (
     steady,
     us_per_step,
 )
-from ..timeline.sites import group_by_site
 from ..trace.model import IntArray
 from .base import Candidate, FixKind, Occurrence, Pattern
+from .occurrences import by_site
 from .precision import POINTWISE, of_class, of_precision, plain_matrix_kernels, share_of_kernel_time
 
 _HALF = re.compile(r"BFloat16|[hH]alf")
@@ -67,7 +67,7 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
     pointwise = pointwise[_names_float(timeline, pointwise) & (timeline.phase[pointwise] != Phase.OPTIMIZER)]
     factor = _matrix_factor(timeline)
     calls = by_model_call(timeline, np.sort(np.concatenate([matrix, pointwise])))
-    by_anchor = {anchor: _occurrence(anchor, rows, matrix, factor) for anchor, rows in calls}
+    occurrences = [_occurrence(anchor, rows, matrix, factor) for anchor, rows in calls]
     evidence = (
         Evidence(
             "kernels",
@@ -79,11 +79,11 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
         Evidence("share", "their share of kernel time", round(100 * share), "%"),
         Evidence("factor", "matrix time in half precision over fp32, by the peaks", factor, ""),
     )
-    for group in group_by_site(timeline, np.array(sorted(by_anchor), dtype=np.int64)):
+    for group in by_site(timeline, occurrences):
         yield Candidate(
             what="matrix kernels run in fp32 beside idle tensor cores",
             remedy="autocast",
-            occurrences=tuple(by_anchor[anchor] for anchor in group.tolist()),
+            occurrences=group,
             evidence=evidence,
             first=_prompt_host(timeline),
             first_clause="once the host keeps up",

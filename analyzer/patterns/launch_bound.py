@@ -22,9 +22,9 @@ from ..timeline.edit import Edit, Scale, no_rows
 from ..timeline.model import IdleCause, Phase, Timeline
 from ..timeline.roots import by_model_call, model_calls
 from ..timeline.select import count_per_step, device_rows, events_of, from_graph, in_typical_step, outermost, steady
-from ..timeline.sites import group_by_site
 from ..trace.model import NONE, Category, IntArray
 from .base import Candidate, FixKind, Occurrence, Pattern
+from .occurrences import by_site
 
 _LONGEST_LAUNCH_GAP_NS = 500_000
 _MIN_KERNELS = 50
@@ -45,7 +45,7 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
     if count_per_step(timeline, kernels) < _MIN_KERNELS or short_us < _MIN_IDLE_SHARE * timeline.step_us:
         return
     idle_us = _host_bound_us(timeline, np.inf)
-    by_anchor = _occurrences(timeline, kernels)
+    occurrences = _occurrences(timeline, kernels)
     evidence = (
         Evidence(
             "kernels",
@@ -58,12 +58,12 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
         Evidence("gaps", "device idle in short gaps before launches, per step", round(short_us / 1000, 3), "ms"),
         Evidence("idle", "device idle in the step", round(timeline.breakdown.step_idle_pct, 1), "%"),
     )
-    for group in group_by_site(timeline, np.array(sorted(by_anchor), dtype=np.int64)):
-        share = sum(len(by_anchor[anchor].cost_rows) for anchor in group.tolist()) / len(kernels)
+    for group in by_site(timeline, occurrences):
+        share = sum(len(one.cost_rows) for one in group) / len(kernels)
         yield Candidate(
             what="the device waits for the host to launch short kernels",
             remedy="launching the model as a graph",
-            occurrences=tuple(by_anchor[anchor] for anchor in group.tolist()),
+            occurrences=group,
             evidence=evidence,
             cost_us_per_step=idle_us * share,
             probability=0.9,
@@ -79,20 +79,20 @@ def _host_bound_us(timeline: Timeline, longest_ns: float) -> float:
     return median(sums[timeline.steps.steady]) / 1000.0
 
 
-def _occurrences(timeline: Timeline, kernels: IntArray) -> dict[int, Occurrence]:
+def _occurrences(timeline: Timeline, kernels: IntArray) -> list[Occurrence]:
     """One occurrence per model call: its host part is the call with the Python between its operators, and the
     operators of its backward. Without recorded calls: one per step, with the operators of forward and backward."""
     calls = set(model_calls(timeline).tolist())
     phases = (Phase.BACKWARD,) if calls else (Phase.FORWARD, Phase.BACKWARD)
     operators = _operators(timeline, phases)
     backward = dict(by_model_call(timeline, operators)) if calls else {}
-    found: dict[int, Occurrence] = {}
+    found: list[Occurrence] = []
     for anchor, rows in by_model_call(timeline, kernels):
         if anchor in calls:
             host = distinct(np.concatenate([[anchor], backward.get(anchor, no_rows())]))
         else:
             host = operators[timeline.steps.of[operators] == timeline.steps.of[rows[0]]]
-        found[anchor] = Occurrence(anchor, Edit(scales=(Scale(host, _GRAPH_HOST_FACTOR),)), rows)
+        found.append(Occurrence(anchor, Edit(scales=(Scale(host, _GRAPH_HOST_FACTOR),)), rows))
     return found
 
 

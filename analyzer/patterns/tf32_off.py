@@ -19,9 +19,9 @@ from ..timeline.edit import Edit, Scale
 from ..timeline.model import KernelClass, Timeline, Vendor
 from ..timeline.roots import by_model_call
 from ..timeline.select import count_per_step, device_rows, events_of, in_typical_step
-from ..timeline.sites import group_by_site
 from ..timeline.transfers import name_contains
 from .base import Candidate, FixKind, Occurrence, Pattern
+from .occurrences import by_site
 from .precision import of_class, plain_matrix_kernels, share_of_kernel_time
 
 _PEAK_SHARE = 0.5
@@ -40,10 +40,10 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
     if share < _NOTICEABLE_SHARE:
         return
     factor = _factor(timeline)
-    by_anchor = {
-        anchor: Occurrence(anchor, Edit(scales=(Scale(rows, factor),)), rows)
+    occurrences = [
+        Occurrence(anchor, Edit(scales=(Scale(rows, factor),)), rows)
         for anchor, rows in by_model_call(timeline, products)
-    }
+    ]
     evidence = (
         Evidence(
             "kernels",
@@ -55,11 +55,11 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
         Evidence("share", "their share of kernel time", round(100 * share), "%"),
         Evidence("factor", "time in TF32 over fp32, by the peaks", factor, ""),
     )
-    for group in group_by_site(timeline, np.array(sorted(by_anchor), dtype=np.int64)):
+    for group in by_site(timeline, occurrences):
         yield Candidate(
             what="fp32 matrix products leave TF32 unused",
             remedy="TF32",
-            occurrences=tuple(by_anchor[anchor] for anchor in group.tolist()),
+            occurrences=group,
             evidence=evidence,
             probability=0.9,
         )

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from ...analyzer.findings import Location
 from ..workspace import Workspace
 from .bindings import FUNCTIONS, Binding, walk_scope
-from .outline import COMPREHENSIONS, LOOPS, Outline, Scope, last_name, outline
+from .outline import COMPREHENSIONS, Outline, Scope, last_name, outline
 
 _MAX_VISITED = 400
 _MAX_DEPTH = 20
@@ -399,13 +399,3 @@ def _is_property(node: ast.FunctionDef) -> bool:
 
 def _is_static(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     return any(last_name(decorator) == "staticmethod" for decorator in node.decorator_list)
-
-
-def enclosing_loop(file: Outline, node: ast.AST) -> ast.For | ast.AsyncFor | ast.While | None:
-    """The innermost loop around a node, within its function."""
-    for above in file.ancestors(node):
-        if isinstance(above, LOOPS):
-            return above
-        if isinstance(above, Scope):
-            return None
-    return None

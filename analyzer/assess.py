@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -38,6 +38,8 @@ def to_finding(
     """
     if candidate.informational:
         return _statement(pattern, candidate)
+    if candidate.unmeasured:
+        return _possibility(pattern, candidate)
     price = _price(timeline, candidate, baseline or replay(timeline.graph, Edit()))
     cost_events = events_of(timeline, in_typical_step(timeline, _cost_rows(candidate)))
     evidence = (
@@ -61,6 +63,7 @@ def to_finding(
         saving_pct=round(price.saving_pct, 2),
         probability=candidate.probability,
         evidence=evidence,
+        stage=pattern.stage,
     )
 
 
@@ -124,7 +127,14 @@ def _statement(pattern: Pattern, candidate: Candidate) -> Finding:
         saving_pct=0.0,
         probability=candidate.probability,
         evidence=candidate.evidence,
+        stage=pattern.stage,
     )
+
+
+def _possibility(pattern: Pattern, candidate: Candidate) -> Finding:
+    """What the source may show and the trace cannot price."""
+    message = f"possible: {candidate.what}; {candidate.remedy} may help; {candidate.unmeasured} would show what it costs"
+    return replace(_statement(pattern, candidate), severity=Severity.HINT, message=message)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,17 @@ class Safety(str, Enum):
     UNSAFE = "unsafe"
 
 
+class Stage(str, Enum):
+    """At which level a fix works. Earlier stages come first: what is changed there changes what is left to do later."""
+
+    ARCHITECTURE = "architecture"
+    """What is computed: the model's structure, the shapes, what runs at all."""
+    IMPLEMENTATION = "implementation"
+    """How it is written: operators, layouts, synchronisations, the loop round the model."""
+    HARDWARE = "hardware"
+    """How it is run: precision, workers, pinning, launches, collectives, allocator."""
+
+
 class How(str, Enum):
     """How a place in the source was found, best first."""
 
@@ -109,6 +120,7 @@ class Finding:
     saving_pct: float
     probability: float
     evidence: tuple[Evidence, ...]
+    stage: Stage = Stage.IMPLEMENTATION
     location: Location | None = None
     related: tuple[Related, ...] = ()
     fixes: tuple[Fix, ...] = ()

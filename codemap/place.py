@@ -47,7 +47,7 @@ def place(analysis: Analysis, workspace: Workspace | None, options: Options = DE
         for site in _sites(detected, whole, locator, confirmer):
             key = (detected.pattern.slug, (site.location.path, site.location.line) if site.location else number)
             sites[key] = sites[key].joined(site) if key in sites else site
-    findings = [_finding(site, pricer, confirmer) for site in sites.values() if not _is_silenced(site, workspace)]
+    findings = [_finding(site, pricer, confirmer) for site in sites.values() if _is_shown(site, workspace)]
     summary = _with_problems(summary, confirmer.failures.values())
     return Report(summary, _sorted(findings), hotspots(timeline, locator))
 
@@ -242,6 +242,13 @@ def _related(site: _Site) -> tuple[Related, ...]:
             related.append(spent_in(site.place.location))
         related += called_from(site.place.callers[:_MOST_CALLERS])
     return tuple(related)
+
+
+def _is_shown(site: _Site, workspace: Workspace) -> bool:
+    """What only the source can tell needs its word; what the source says to ignore is left out."""
+    if site.candidate.unmeasured and site.confirmation is None:
+        return False
+    return not _is_silenced(site, workspace)
 
 
 def _is_silenced(site: _Site, workspace: Workspace) -> bool:

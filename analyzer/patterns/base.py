@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 
-from ..findings import Evidence
+from ..findings import Evidence, Stage
 from ..timeline.edit import Edit, no_rows
+from ..timeline.family import Family
 from ..timeline.model import Timeline
 from ..trace.model import IntArray
 
@@ -59,6 +60,10 @@ class Candidate:
     """The same in words that end the message: "once the host keeps up"."""
     cost_us_per_step: float | None = None
     """Given where the cost is no sum over events (idle time that a sync causes)."""
+    unmeasured: str = ""
+    """For what the source may show but this trace cannot price: the profiler option or recording that would tell
+    ("profile_memory=True", "a recording of all ranks"). Such a candidate is only ever a hint, called possible, and is
+    dropped where the source does not confirm it."""
     informational: bool = False
     """True for findings that predict no saving (`trace-lacks-evidence`): shown as information whatever the
     threshold."""
@@ -77,3 +82,6 @@ class Pattern:
     """What the trace must hold, for `trace-lacks-evidence`: any of "stack", "shapes", "steps", "device", "launches"."""
     group: str = ""
     """`inefficient_conv` (5xx), `attention_bottleneck` (6xx), or the hundreds' name."""
+    stage: Stage = Stage.IMPLEMENTATION
+    families: frozenset[Family] = frozenset()
+    """Model families that the rule is asked for; empty: all of them."""

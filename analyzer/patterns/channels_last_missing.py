@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..findings import Evidence
+from ..findings import Evidence, Stage
 from ..timeline.columns import distinct, is_among, is_named
 from ..timeline.edit import Edit, Scale
 from ..timeline.layout import (
@@ -139,4 +139,5 @@ PATTERN = Pattern(
     find=find,
     needs=("shapes",),
     group="inefficient_conv",
+    stage=Stage.HARDWARE,
 )

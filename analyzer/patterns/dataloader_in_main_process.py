@@ -18,7 +18,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..findings import Evidence
+from ..findings import Evidence, Stage
 from ..timeline.columns import is_among, median
 from ..timeline.edit import Edit
 from ..timeline.model import Timeline
@@ -104,4 +104,5 @@ PATTERN = Pattern(
     fix=FixKind.SAFE,
     find=find,
     group="data and host",
+    stage=Stage.HARDWARE,
 )

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..findings import Evidence
+from ..findings import Evidence, Stage
 from ..timeline.columns import is_among, is_named
 from ..timeline.edit import Edit, Scale
 from ..timeline.kernel_names import Precision
@@ -123,4 +123,5 @@ PATTERN = Pattern(
     find=find,
     needs=("device",),
     group="precision",
+    stage=Stage.HARDWARE,
 )

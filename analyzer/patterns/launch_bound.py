@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..findings import Evidence
+from ..findings import Evidence, Stage
 from ..timeline.columns import distinct, is_among, median
 from ..timeline.edit import Edit, Scale, no_rows
 from ..timeline.model import IdleCause, Phase, Timeline
@@ -110,4 +110,5 @@ PATTERN = Pattern(
     find=find,
     needs=("device", "launches"),
     group="launch-bound and compile",
+    stage=Stage.HARDWARE,
 )

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..findings import Evidence
+from ..findings import Evidence, Stage
 from ..timeline.columns import distinct, is_among
 from ..timeline.edit import Edit, Scale
 from ..timeline.model import Timeline, Vendor
@@ -99,4 +99,5 @@ PATTERN = Pattern(
     find=find,
     needs=("device", "launches"),
     group="transfers and synchronisation",
+    stage=Stage.HARDWARE,
 )

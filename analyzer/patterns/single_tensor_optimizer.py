@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..findings import Evidence
+from ..findings import Evidence, Stage
 from ..timeline.columns import distinct, is_among, median
 from ..timeline.edit import Edit, Scale
 from ..timeline.model import Timeline
@@ -129,4 +129,5 @@ PATTERN = Pattern(
     fix=FixKind.SAFE,
     find=find,
     group="training loop and memory",
+    stage=Stage.HARDWARE,
 )

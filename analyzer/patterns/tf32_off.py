@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..findings import Evidence
+from ..findings import Evidence, Stage
 from ..timeline.edit import Edit, Scale
 from ..timeline.model import KernelClass, Timeline, Vendor
 from ..timeline.roots import by_model_call
@@ -80,4 +80,5 @@ PATTERN = Pattern(
     find=find,
     needs=("device",),
     group="precision",
+    stage=Stage.HARDWARE,
 )

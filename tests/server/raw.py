@@ -58,7 +58,7 @@ class Raw:
         """Wait for the end; the exit code. Nothing but crashes belongs on standard error."""
         code = self.process.wait(WITHIN_S)
         assert self.process.stderr is not None
-        assert self.process.stderr.read() == b""
+        assert self.process.stderr.read().decode() == ""
         for stream in (self.stdin, self.stdout, self.process.stderr):
             stream.close()
         return code

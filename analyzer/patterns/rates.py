@@ -1,0 +1,45 @@
+"""How fast this recording multiplies matrices, and what share of it work takes: what slow convolutions are held to."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..timeline.convolution_calls import flops_in, work_ns
+from ..timeline.model import Timeline
+from ..timeline.select import ops_named, us_per_step
+from ..trace.model import IntArray
+
+_PRODUCTS = ("aten::addmm", "aten::mm", "aten::bmm", "aten::baddbmm", "aten::linear", "aten::matmul")
+_MIN_FLOPS = 1e6
+"""Smaller products spend their time on being called."""
+_PEAK_SHARE = 0.5
+"""Of a device's peak, that ordinary layers reach."""
+_NOTICEABLE_SHARE = 0.005
+"""Work below this share of the step is no matter, whatever it could gain."""
+_HALF_TYPES = ("c10::Half", "c10::BFloat16")
+
+
+def is_noticeable(timeline: Timeline, rows: IntArray) -> bool:
+    """Whether the time of `rows` (kernels; on the CPU operators that do not overlap) matters in a step."""
+    return len(rows) > 0 and us_per_step(timeline, rows) >= _NOTICEABLE_SHARE * timeline.step_us
+
+
+def product_rate(timeline: Timeline, dtype: str) -> float:
+    """GFLOP/s of the matrix products of the steady steps taken together; NaN where nothing tells.
+
+    Without products of some size, half of the device's peak for tensors of `dtype`.
+    """
+    rows = ops_named(timeline, _PRODUCTS)
+    flops, time_ns = np.nan_to_num(flops_in(timeline, rows)), work_ns(timeline, rows)
+    counted = (flops >= _MIN_FLOPS) & (time_ns > 0)
+    if counted.any():
+        return float(flops[counted].sum() / time_ns[counted].sum())
+    return _PEAK_SHARE * peak_tflops(timeline, dtype) * 1000.0
+
+
+def peak_tflops(timeline: Timeline, dtype: str) -> float:
+    """The device's peak for convolutions and products of tensors of `dtype`; NaN where unknown."""
+    device = timeline.device
+    if dtype in _HALF_TYPES:
+        return device.half_tflops
+    return device.tf32_tflops if device.has_tf32 else device.fp32_tflops

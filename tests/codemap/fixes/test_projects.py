@@ -24,6 +24,7 @@ _STACKS = {
         "F.cross_entropy(model(x)",
     ],
     ("unet_seg", "permute-contiguous-churn"): ["return x.permute(0, 3, 1, 2)", "a = self.d1(x)", "outs = model(x)"],
+    ("posekit", "numpy-on-the-way"): ["return torch.from_numpy(batch)"],
     ("posekit", "unfused-attention"): ["y = torch.matmul(weights, v)", "x = x + self.mix("],
 }
 """Places as a trace gives them, innermost first, of the faults that truth.json lists."""

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from math import prod
 from typing import TypeVar
 
+import numpy as np
+
+from ..trace.interning import InternedInputs
 from ..trace.model import Dims, IntArray, OpInputs, Trace
 
 T = TypeVar("T")
@@ -90,3 +93,25 @@ def flags(text: str) -> tuple[bool, ...]:
     """A list-of-bool argument from its recorded text (`"[True, True, False]"`)."""
     words = [word.strip() for word in text.strip("[]").split(",")]
     return tuple(word in ("True", "1", "true") for word in words) if text.startswith("[") else ()
+
+
+def taking(trace: Trace, rows: IntArray, type_name: str) -> IntArray:
+    """Those of `rows` that have an argument of this type, by its name in the profiler; cheap where few have."""
+    table = trace.input_table
+    if isinstance(table, InternedInputs):
+        entries = table.naming(type_name)
+    else:
+        entries = [index for index in range(len(table)) if type_name in table[index].types]
+    named = np.zeros(len(table) + 1, dtype=np.bool_)  # the last one stands for rows without inputs
+    named[entries] = True
+    return rows[named[trace.inputs[rows]]]
+
+
+def holds_type(inputs: OpInputs, type_name: str, fewest: int = 2) -> bool:
+    """Whether a tensor argument has this type and at least `fewest` elements. Of lists no types are recorded.
+
+    The default leaves out the numbers that Python hands in: they stand as tensors without dimensions.
+    """
+    return any(
+        kind == type_name and prod(inputs.shape(argument)) >= fewest for argument, kind in enumerate(inputs.types)
+    )

@@ -108,6 +108,11 @@ class InternedInputs:
             tuple(_text(item) for item in concrete),
         )
 
+    def naming(self, type_name: str) -> list[int]:
+        """The entries in whose text a type's name stands, without decoding any."""
+        word = f'"{type_name}"'.encode()
+        return [index for index, text in enumerate(self._texts) if word in text]
+
 
 PARTING = b"\x00"
 """Parts the four lists of one entry; JSON text never holds it."""

@@ -9,7 +9,7 @@ from ...analyzer.findings import Fix, Related, Safety
 from .attention import read_attention
 from .attention_parts import Attention, Mask, MaskKind, Refusal, find_module, is_softmax, swaps_last
 from .base import Case, Confirmation, Cure, DeviceFacts, Fixer
-from .calls import edit_call, parse
+from .calls import parse
 from .edits import Patch
 from .einsum import axis_order, rearranged
 from .imports import name_for
@@ -30,8 +30,6 @@ def _confirm(case: Case) -> Confirmation | None:
     view = scene(case)
     if view is None:
         return None
-    if (unused := _unused_weights(view)) is not None:
-        return unused
     file = view.here.outline
     refused: Confirmation | None = None
     for softmax in _softmaxes(view):
@@ -359,43 +357,9 @@ def _factor(file: Outline, node: ast.expr) -> str:
     return _atom(file, node)
 
 
-def _unused_weights(view: Scene) -> Confirmation | None:
-    """`nn.MultiheadAttention` takes the slow way because it is asked for weights that nobody reads."""
-    file = view.here.outline
-    for call in view.here.calls():
-        made = find_module(file, call.func, ("MultiheadAttention",))
-        named = {keyword.arg for keyword in call.keywords}
-        if made is None or named & {"need_weights", None} or len(call.args) > 4 or not _drops_second(file, call):
-            continue
-        patch = Patch(file)
-        column = file.position(file.span(call)[0])[1] - 1
-        patch.replace(call, edit_call(file.segment(call), {"need_weights": "False"}, column=column))
-        fix = Fix(_SLUG, "Ask for no attention weights (need_weights=False)", Safety.SAFE, patch.edits())
-        message = "nn.MultiheadAttention computes attention weights that are not used"
-        return Confirmation(file.location(file.statement(call), view.case.location), (fix,), (), message)
-    return None
-
-
-def _drops_second(file: Outline, call: ast.Call) -> bool:
-    parent = file.parents[call]
-    if isinstance(parent, ast.Subscript):
-        return isinstance(parent.slice, ast.Constant) and parent.slice.value == 0
-    if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Tuple) and len(parent.targets) == 1:
-        second = parent.targets[0].elts[1:]
-        if len(second) == 1 and isinstance(second[0], ast.Name):
-            name = second[0].id
-            reads = [
-                node
-                for node in find(file.function(call), ast.Name)
-                if node.id == name and isinstance(node.ctx, ast.Load)
-            ]
-            return not reads
-    return False
-
-
 FIXER = Fixer(
     _SLUG,
     _confirm,
-    searcher(_confirm, ("softmax", "MultiheadAttention", "self_attn", ".attn(")),
+    searcher(_confirm, ("softmax",)),
     cure=Cure(re.compile(r"\bscaled_dot_product_attention\b")),
 )

@@ -1,0 +1,13 @@
+# at: y, weights = self.attn(x, x, x)
+# confirmed: no
+import torch.nn as nn
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.attn = nn.MultiheadAttention(8, 2, batch_first=True)
+
+    def forward(self, x):
+        y, weights = self.attn(x, x, x)
+        return x + y, weights

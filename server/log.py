@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import threading
 from collections.abc import Callable
@@ -36,7 +37,8 @@ class ClientLog(logging.Handler):
         if is_ours:
             self._deliver(params)
         else:
-            self._loop.call_soon_threadsafe(self._deliver, params)
+            with contextlib.suppress(RuntimeError):  # the loop was closed just now
+                self._loop.call_soon_threadsafe(self._deliver, params)
 
     def _deliver(self, params: lsp.LogMessageParams) -> None:
         self._sending.active = True
@@ -49,9 +51,12 @@ class ClientLog(logging.Handler):
 
 
 def send_log(send: Send, loop: asyncio.AbstractEventLoop) -> ClientLog:
-    """From now on send this package's log, and warnings of pygls, to the client. `loop` is the one pygls runs in."""
+    """From now on send this package's log, and warnings of pygls and asyncio, to the client.
+
+    `loop` is the one pygls runs in.
+    """
     handler = ClientLog(send, loop)
-    for name in (PACKAGE, "pygls"):
+    for name in (PACKAGE, "pygls", "asyncio"):
         logging.getLogger(name).addHandler(handler)
         logging.getLogger(name).propagate = False
     # Below warnings, pygls logs every message that it sends, these among them.

@@ -15,6 +15,8 @@ from .messages import LENGTH_BYTES, Answer, Failed, Progress, Reply, Request, fr
 ATTEMPTS = 2
 """A job during which the process dies is tried once more: it may have been killed from outside."""
 STREAM_LIMIT_BYTES = 1 << 20
+END_WITHIN_S = 2.0
+"""A killed process is not waited for longer, should something else hold its pipes open."""
 
 log = logging.getLogger(__name__)
 
@@ -27,6 +29,9 @@ class WorkerProcess:
         self._command = tuple(command)
         self._process: asyncio.subprocess.Process | None = None
         self._stderr: asyncio.Task[None] | None = None
+        self._killed: asyncio.subprocess.Process | None = None
+        self._started: list[asyncio.subprocess.Process] = []
+        """What must have ended before the event loop does."""
         self._turn = asyncio.Lock()
         self._is_closed = False
         self._ids = itertools.count(1)
@@ -70,19 +75,21 @@ class WorkerProcess:
         self._process = None
 
     def _end_process(self) -> None:
-        if self._process is not None and self._process.returncode is None:
+        process = self._process
+        # Killing one that has just died takes its exit code from under asyncio, which then complains: not twice.
+        if process is not None and process.returncode is None and process is not self._killed:
+            self._killed = process
             with contextlib.suppress(ProcessLookupError):
-                self._process.kill()
+                process.kill()
 
     async def close(self) -> None:
-        """End the process for good and wait for it."""
+        """End the process for good and wait for it, and for those that were killed before it."""
         self._is_closed = True
         self._end_process()
         async with self._turn:  # one that was being started just now has been by the time we get here
-            process = self._process
             self.kill()
-            if process is not None:
-                await process.wait()
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(asyncio.gather(*map(_ended, self._started)), END_WITHIN_S)
 
     async def _running(self) -> asyncio.subprocess.Process:
         if self._process is None or self._process.returncode is not None:
@@ -91,6 +98,8 @@ class WorkerProcess:
                 *self._command, stdin=pipe, stdout=pipe, stderr=pipe, limit=STREAM_LIMIT_BYTES
             )
             self._stderr = asyncio.create_task(self._log_stderr(self._process))
+            self._started = [one for one in self._started if one.returncode is None]
+            self._started.append(self._process)
             log.debug("%s worker started, process %d", self.name, self._process.pid)
         return self._process
 
@@ -113,6 +122,15 @@ class WorkerProcess:
         assert process.stderr is not None
         while line := await process.stderr.readline():
             log.warning("%s worker: %s", self.name, line.decode("utf-8", "replace").rstrip())
+
+
+async def _ended(process: asyncio.subprocess.Process) -> None:
+    """Wait for a process and for the ends of its pipes: asyncio complains of one that outlives the event loop."""
+    await process.wait()
+    for stream in (process.stdout, process.stderr):
+        if stream is not None:
+            with contextlib.suppress(RuntimeError):  # somebody reads it to its end
+                await stream.read()
 
 
 async def _receive(process: asyncio.subprocess.Process) -> Reply:

@@ -1,0 +1,48 @@
+# at: scores = net(images)
+# line: net.eval()
+# device: cpu
+import torch
+from torch import nn
+
+
+class ConvBlock(nn.Module):
+    def __init__(self, a, b):
+        super().__init__()
+        self.conv = nn.Conv2d(a, b, 3, padding=1, bias=False)
+        self.bn = nn.BatchNorm2d(b)
+
+    def forward(self, x):
+        x = self.conv(x)
+        x = self.bn(x)
+        return torch.relu(x)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Sequential(nn.Conv2d(3, 8, 3, stride=2), nn.BatchNorm2d(8), nn.ReLU())
+        self.block1, self.block2 = ConvBlock(8, 12), ConvBlock(12, 6)
+
+    def forward(self, x):
+        return self.block2(self.block1(self.stem(x))).mean((2, 3))
+
+
+def classify(images):
+    net = Net()
+    net.load_state_dict(weights())
+    net.eval()  # no dropout
+    with torch.no_grad():
+        scores = net(images)
+    return scores
+
+
+def weights():
+    torch.manual_seed(0)
+    teacher = Net()
+    teacher(torch.rand(4, 3, 16, 16) * 3 + 1)
+    return teacher.state_dict()
+
+
+def run():
+    held = weights()
+    return classify(torch.rand(2, 3, 16, 16)), sorted(held)

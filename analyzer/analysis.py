@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
 
 from .patterns.base import Candidate, Pattern
 from .patterns.registry import selected_patterns
 from .timeline.build import build_timeline
+from .timeline.job import Rank, align, rank_of
 from .timeline.model import Timeline
 from .trace.model import Trace
 
@@ -45,6 +46,29 @@ DEFAULTS = Options()
 def analyze(trace: Trace, options: Options = DEFAULTS) -> Analysis:
     """Work out what the trace means and run the selected rules over it."""
     return detect(build_timeline(trace), options)
+
+
+def analyze_job(ranks: Iterable[Trace | str], options: Options = DEFAULTS) -> Analysis:
+    """Analyse the ranks of one job together. The findings are those of its lowest rank, which knows the others.
+
+    `ranks` gives each rank's trace, or says in words why there is none. They are taken one after the other, and of all
+    but one only a few columns are kept. Raises ValueError if there is no trace among them.
+    """
+    known: list[Rank] = []
+    lost: list[str] = []
+    lowest: tuple[Rank, Timeline] | None = None
+    for given in ranks:
+        if isinstance(given, str):
+            lost.append(given)
+            continue
+        timeline = build_timeline(given)
+        rank = rank_of(timeline)
+        known.append(rank)
+        if lowest is None or rank.number < lowest[0].number:
+            lowest = rank, timeline
+    if lowest is None:
+        raise ValueError("a job without a trace")
+    return detect(replace(lowest[1], job=align(known, lowest[0], lost)), options)
 
 
 def detect(timeline: Timeline, options: Options = DEFAULTS) -> Analysis:

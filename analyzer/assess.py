@@ -77,17 +77,17 @@ def price_all(analysis: Analysis, options: Options = DEFAULTS) -> list[Finding]:
 
 def summarize(timeline: Timeline) -> TraceSummary:
     """The recording as a whole: the `trace` object of the report."""
-    trace, breakdown = timeline.trace, timeline.breakdown
+    trace, breakdown, job = timeline.trace, timeline.breakdown, timeline.job
     shares = _shares(timeline)
     return TraceSummary(
-        paths=trace.info.paths,
+        paths=job.paths if job is not None else trace.info.paths,
         device=timeline.device.name,
         steps=len(timeline.steps.steady),
         step_us=round(_finite(timeline.step_us), 3),
         gpu_idle_pct=None if timeline.is_cpu_only else round(_finite(breakdown.gpu_idle_pct), 2),
         step_idle_pct=None if timeline.is_cpu_only else round(_finite(breakdown.step_idle_pct), 2),
         breakdown={name: round(_finite(share), 2) for name, share in shares.items()},
-        problems=tuple(problem.text for problem in trace.problems),
+        problems=(*(problem.text for problem in trace.problems), *(job.problems if job is not None else ())),
         missing=missing_options(timeline),
     )
 
@@ -133,7 +133,9 @@ def _statement(pattern: Pattern, candidate: Candidate) -> Finding:
 
 def _possibility(pattern: Pattern, candidate: Candidate) -> Finding:
     """What the source may show and the trace cannot price."""
-    message = f"possible: {candidate.what}; {candidate.remedy} may help; {candidate.unmeasured} would show what it costs"
+    message = (
+        f"possible: {candidate.what}; {candidate.remedy} may help; {candidate.unmeasured} would show what it costs"
+    )
     return replace(_statement(pattern, candidate), severity=Severity.HINT, message=message)
 
 

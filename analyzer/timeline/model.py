@@ -8,10 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..trace.model import NONE, BoolArray, FloatArray, Int8Array, Int32Array, IntArray, Trace
+
+
+if TYPE_CHECKING:
+    from .job import Job
 
 
 class StepSource(IntEnum):
@@ -361,6 +366,8 @@ class Timeline:
     idle: Idle
     breakdown: Breakdown
     graph: ReplayGraph
+    job: Job | None = None
+    """The other ranks of the same job, aligned with this one, where they were given."""
 
     @property
     def is_cpu_only(self) -> bool:

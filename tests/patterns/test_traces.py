@@ -1,4 +1,7 @@
-"""Each rule on its own traces: `<slug>/traces.py` holds `positive_*` and `negative_*` functions that build them."""
+"""Each rule on its own traces: `<slug>/traces.py` holds `positive_*` and `negative_*` functions that build them.
+
+A scene is one trace, or those of the ranks of one job.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from torchtraceap.analyzer.analysis import Options, analyze
+from torchtraceap.analyzer.analysis import DEFAULTS, Analysis, Options, analyze, analyze_job
 from torchtraceap.analyzer.assess import price_all, to_finding
 from torchtraceap.analyzer.findings import Finding, Severity
 from torchtraceap.analyzer.patterns.registry import all_patterns
 from torchtraceap.analyzer.trace.model import Trace
 
 HERE = Path(__file__).parent
+Scene = Callable[[], Trace | list[Trace]]
 SENTENCE = re.compile(r"[^:;]+: \d[\d.]* of \d[\d.]* ms per step; .+ would save about \d[\d.]* ms \((under 1|\d+) %\)")
 
 
@@ -34,16 +38,20 @@ def _scenes(prefix: str) -> list:
     return found
 
 
-def _findings(slug: str, trace: Trace) -> list[Finding]:
+def _analyzed(build: Scene, options: Options = DEFAULTS) -> Analysis:
+    scene = build()
+    return analyze_job(scene, options) if isinstance(scene, list) else analyze(scene, options)
+
+
+def _findings(slug: str, analysis: Analysis) -> list[Finding]:
     options = Options(select=(slug,))
-    analysis = analyze(trace, options)
     return [to_finding(analysis.timeline, d.pattern, d.candidate, options) for d in analysis.detected]
 
 
 @pytest.mark.parametrize(("slug", "build"), _scenes("positive_"))
-def test_fault_is_found(slug: str, build: Callable[[], Trace]) -> None:
-    trace = build()
-    findings = _findings(slug, trace)
+def test_fault_is_found(slug: str, build: Scene) -> None:
+    analysis = _analyzed(build, Options(select=(slug,)))
+    findings = _findings(slug, analysis)
     shown = [finding for finding in findings if finding.severity is not Severity.HINT]
     assert shown, findings
     for finding in shown:
@@ -51,12 +59,12 @@ def test_fault_is_found(slug: str, build: Callable[[], Trace]) -> None:
         if finding.saving_us_per_step:
             assert SENTENCE.fullmatch(finding.message), finding.message
         for evidence in finding.evidence:
-            assert np.isin(evidence.events, trace.file_index).all()
+            assert np.isin(evidence.events, analysis.timeline.trace.file_index).all()
 
 
 @pytest.mark.parametrize(("slug", "build"), _scenes("positive_"))
-def test_occurrences_can_be_placed_and_regrouped(slug: str, build: Callable[[], Trace]) -> None:
-    analysis = analyze(build(), Options(select=(slug,)))
+def test_occurrences_can_be_placed_and_regrouped(slug: str, build: Scene) -> None:
+    analysis = _analyzed(build, Options(select=(slug,)))
     for detected in analysis.detected:
         anchors = [occurrence.anchor for occurrence in detected.candidate.occurrences]
         assert len(set(anchors)) == len(anchors)
@@ -65,16 +73,16 @@ def test_occurrences_can_be_placed_and_regrouped(slug: str, build: Callable[[], 
 
 
 @pytest.mark.parametrize(("slug", "build"), _scenes(""))
-def test_every_rule_can_read_every_trace(slug: str, build: Callable[[], Trace]) -> None:
-    analysis = analyze(build())
+def test_every_rule_can_read_every_trace(slug: str, build: Scene) -> None:
+    analysis = _analyzed(build)
     for finding in price_all(analysis):
         assert 0 <= finding.saving_us_per_step <= analysis.timeline.step_us * 1.001
         assert finding.cost_us_per_step >= 0
 
 
 @pytest.mark.parametrize(("slug", "build"), _scenes("negative_"))
-def test_harmless_code_stays_silent(slug: str, build: Callable[[], Trace]) -> None:
-    findings = _findings(slug, build())
+def test_harmless_code_stays_silent(slug: str, build: Scene) -> None:
+    findings = _findings(slug, _analyzed(build, Options(select=(slug,))))
     assert [f.message for f in findings if f.severity is not Severity.HINT] == []
 
 

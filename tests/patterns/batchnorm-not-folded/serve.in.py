@@ -44,5 +44,5 @@ def weights():
 
 
 def run():
-    held = weights()
-    return classify(torch.rand(2, 3, 16, 16)), sorted(held)
+    torch.manual_seed(1)
+    return classify(torch.rand(2, 3, 16, 16))

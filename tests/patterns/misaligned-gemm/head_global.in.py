@@ -1,0 +1,16 @@
+# at: self.fc(x.flatten(1))
+# line: self.fc = nn.Linear
+# fix: unsafe
+import torch.nn as nn
+
+N_CLASSES = 91
+
+
+class Coco(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(2048, N_CLASSES)
+
+    def forward(self, x):
+        x = self.fc(x.flatten(1))
+        return x

@@ -16,7 +16,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from torchtraceap.analyzer.analysis import analyze
+from torchtraceap.analyzer.analysis import analyze, analyze_job
 from torchtraceap.analyzer.assess import price_all
 from torchtraceap.analyzer.findings import Finding, Severity
 from torchtraceap.analyzer.patterns.registry import all_patterns
@@ -40,10 +40,8 @@ class Check:
     holds: bool | None
 
 
-def check_trace(
-    name: str, truth: Mapping[str, Any], timelines: Sequence[Timeline], found: Sequence[Finding]
-) -> Iterator[Check]:
-    """Every line of one trace's truth against the findings of its files."""
+def check_trace(name: str, truth: Mapping[str, Any], timeline: Timeline, found: Sequence[Finding]) -> Iterator[Check]:
+    """Every line of the truth of one trace, or of one job's folder, against its findings."""
     by_slug = {finding.slug: finding for finding in sorted(found, key=lambda finding: finding.saving_pct)}
     shown = {slug: finding for slug, finding in by_slug.items() if finding.severity is not Severity.HINT}
     known = {pattern.slug for pattern in all_patterns()}
@@ -65,8 +63,7 @@ def check_trace(
         yield Check(
             name, "silent" if truth.get("silent") else "no made-up finding", ", ".join(loud) or "silent", not loud
         )
-    for timeline in timelines if len(timelines) == 1 else ():
-        yield from _figures(name, truth.get("figures", {}), timeline)
+    yield from _figures(name, truth.get("figures", {}), timeline)
 
 
 def _figures(name: str, figures: Mapping[str, float], timeline: Timeline) -> Iterator[Check]:
@@ -87,18 +84,14 @@ def _describe(finding: Finding | None) -> str:
 
 
 def check_folder(folder: Path) -> Iterator[Check]:
-    """Analyse every trace that the folder's truth.json names."""
+    """Analyse every trace that the folder's truth.json names; a folder in it holds the ranks of one job."""
     truths: dict[str, dict[str, Any]] = json.loads((folder / "truth.json").read_text(encoding="utf-8"))
     for name, truth in truths.items():
         path = folder / name
-        files = sorted(path.glob("*.json*")) if path.is_dir() else [path]
-        timelines: list[Timeline] = []
-        found: list[Finding] = []
-        for file in files:
-            analysis = analyze(read_trace(file))
-            timelines.append(analysis.timeline)
-            found.extend(price_all(analysis))
-        yield from check_trace(name, truth, timelines, found)
+        analysis = (
+            analyze_job(map(read_trace, sorted(path.glob("*.json*")))) if path.is_dir() else analyze(read_trace(path))
+        )
+        yield from check_trace(name, truth, analysis.timeline, price_all(analysis))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -14,7 +14,6 @@ import numpy as np
 
 from ..trace.model import NONE, BoolArray, FloatArray, Int8Array, Int32Array, IntArray, Trace
 
-
 if TYPE_CHECKING:
     from .job import Job
 

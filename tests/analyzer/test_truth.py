@@ -8,10 +8,11 @@ import pytest
 
 from bench.truth import check_trace
 from tests.shared import SHARED, shared, shared_timeline, truth
-from torchtraceap.analyzer.analysis import detect
+from torchtraceap.analyzer.analysis import Analysis, analyze_job, detect
 from torchtraceap.analyzer.assess import price_all
 from torchtraceap.analyzer.findings import Finding, Severity
 from torchtraceap.analyzer.patterns.registry import pattern_by_slug
+from torchtraceap.analyzer.trace.read import read_trace
 
 TRACES = sorted(path.name for path in SHARED.glob("traces/S*")) or ["S01_kineto_resnet50_w0_v100.json.gz"]
 PROJECTS = sorted(path.parent.name for path in SHARED.glob("projects/*/truth.json")) or ["resnet_birds"]
@@ -25,19 +26,21 @@ def findings_of(name: str) -> list[Finding]:
     return price_all(detect(timeline))
 
 
-def files_of(name: str) -> list[str]:
+def analysis_of(name: str) -> Analysis:
+    """Of a trace, or of the ranks of one job in a folder."""
     path = shared("traces", name)
-    files = sorted(path.glob("*.json*")) if path.is_dir() else [path]
-    return [str(file.relative_to(SHARED)) for file in files]
+    if path.is_dir():
+        return analyze_job(map(read_trace, sorted(path.glob("*.json*"))))
+    return detect(shared_timeline(f"traces/{name}"))
 
 
 @pytest.mark.parametrize("name", TRACES)
 def test_recorded_trace(name: str) -> None:
-    files = files_of(name)
     lines = truth().get(name) or truth()[f"{name}/"]
-    found = [finding for file in files for finding in findings_of(file)]
+    analysis = analysis_of(name)
+    found = price_all(analysis)
     assert [f for f in found if f.saving_us_per_step > 1.02 * f.cost_us_per_step] == []
-    checks = list(check_trace(name, lines, [shared_timeline(file) for file in files], found))
+    checks = list(check_trace(name, lines, analysis.timeline, found))
     assert [check for check in checks if check.holds is False] == []
 
 

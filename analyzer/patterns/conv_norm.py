@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,13 +10,16 @@ import numpy as np
 from ..timeline.convolution_calls import ConvShape, convolution_calls
 from ..timeline.model import Timeline
 from ..timeline.op_inputs import of_each
-from ..timeline.select import steady
+from ..timeline.select import launched_by, steady
 from ..trace.model import NONE, Category, IntArray
 
 _NORM = "aten::batch_norm"
-_COUNTS = "aten::add_"
+_COUNTS = ("aten::add_", "aten::add")
 """In training a batch norm first counts its batches."""
+_TRAINING_KERNEL = re.compile(r"bn_fw_tr|batch_norm_collect_statistics|BnFwdTrain|BatchNormFwdTrain")
+_INFERENCE_KERNEL = re.compile(r"bn_fw_inf|batch_norm_transform_input|BnFwdInfer|BatchNormFwdInfer")
 _TRAINING_AT = 5
+_FLAGS = {"True": True, "False": False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +48,23 @@ def conv_norms(timeline: Timeline) -> list[ConvNorm]:
     channels = of_each(trace, norms, lambda inputs: inputs.shape(0)[1] if len(inputs.shape(0)) > 1 else NONE)
     training = of_each(trace, norms, lambda inputs: inputs.value(_TRAINING_AT))
     found: list[ConvNorm] = []
-    for place, norm, width, flag in zip(places.tolist(), norms.tolist(), channels, training, strict=True):
+    launched = launched_by(timeline, norms)
+    for place, norm, width, flag, kernels in zip(
+        places.tolist(), norms.tolist(), channels, training, launched, strict=True
+    ):
         conv = _made_by(timeline, top, place)
         if (shape := shape_of.get(conv)) is None or not _fits(shape, width):
             continue
-        found.append(ConvNorm(conv, norm, shape, {"True": True, "False": False}.get(flag)))
+        found.append(ConvNorm(conv, norm, shape, _FLAGS.get(flag, _by_kernels(timeline, kernels))))
     return found
+
+
+def _by_kernels(timeline: Timeline, kernels: IntArray) -> bool | None:
+    """Whether a norm's kernels take statistics or only use them."""
+    names = [timeline.trace.name_of(row) for row in kernels.tolist()]
+    if any(_TRAINING_KERNEL.search(name) for name in names):
+        return True
+    return False if any(_INFERENCE_KERNEL.search(name) for name in names) else None
 
 
 def _outermost_forward(timeline: Timeline) -> IntArray:
@@ -66,7 +81,7 @@ def _made_by(timeline: Timeline, top: IntArray, place: int) -> int:
     """The operator before the norm on its thread, the count of batches passed over."""
     trace = timeline.trace
     before = place - 1
-    while before >= 0 and trace.name_of(int(top[before])) == _COUNTS:
+    while before >= 0 and trace.name_of(int(top[before])) in _COUNTS:
         if trace.inputs_of(int(top[before])).shape(0):
             return NONE
         before -= 1

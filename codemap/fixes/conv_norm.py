@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from .bindings import FUNCTIONS
 from .layers import CONVOLUTIONS, NORMS, is_layer, layers_behind
-from .outline import Outline, find
+from .outline import Outline, find, last_name
 from .resolve import Definition, Resolver, Value
 
 _MAX_CLASSES = 60
@@ -57,19 +57,34 @@ def pairs_in(resolver: Resolver, owner: Definition) -> list[LayerPair]:
 
 
 def sequential_pairs(made: Value) -> list[LayerPair]:
-    """The pairs among the arguments of an `nn.Sequential(...)`, or the items of a list that may become one."""
+    """The pairs among the arguments of an `nn.Sequential(...)`, or of the `super().__init__(...)` of one's subclass."""
     call = made.node
-    if not isinstance(call, ast.Call) or made.outline.dotted(call.func) != "torch.nn.Sequential":
+    if not isinstance(call, ast.Call) or not _makes_sequential(made.outline, call):
         return []
     parts = call.args
-    if len(parts) == 1 and isinstance(parts[0], ast.Starred) and isinstance(parts[0].value, ast.List):
-        parts = parts[0].value.elts
+    if len(parts) == 1 and isinstance(parts[0], ast.Starred):
+        parts = [parts[0].value]
+    if len(parts) == 1 and isinstance(parts[0], ast.Call) and last_name(parts[0].func) == "OrderedDict":
+        parts = parts[0].args
+    if len(parts) == 1 and isinstance(parts[0], ast.List):
+        parts = parts[0].elts
     values = [Value(made.outline, _dict_value(part)) for part in parts]
     return [
         LayerPair(conv, norm)
         for conv, norm in pairwise(values)
         if is_layer(conv, CONVOLUTIONS) and is_layer(norm, NORMS)
     ]
+
+
+def _makes_sequential(file: Outline, call: ast.Call) -> bool:
+    if file.dotted(call.func) == "torch.nn.Sequential":
+        return True
+    match call.func:
+        case ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr="__init__"):
+            owner = file.enclosing_class(call)
+            return owner is not None and any(file.dotted(base) == "torch.nn.Sequential" for base in owner.bases)
+        case _:
+            return False
 
 
 def _attribute_pairs(resolver: Resolver, owner: Definition) -> Iterator[LayerPair]:

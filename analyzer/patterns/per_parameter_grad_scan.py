@@ -21,13 +21,12 @@ from ..findings import Evidence
 from ..timeline.columns import is_among
 from ..timeline.edit import Edit, Scale
 from ..timeline.model import Timeline
-from ..timeline.op_inputs import of_each
-from ..timeline.select import count_per_step, events_of, in_typical_step, launched_by, steady, us_per_step
+from ..timeline.select import count_per_step, events_of, in_typical_step, launched_by, us_per_step
 from ..timeline.transfers import waits_in
-from ..trace.model import Dims, IntArray, OpInputs
+from ..trace.model import IntArray
 from .base import Candidate, FixKind, Occurrence, Pattern
 from .occurrences import by_site
-from .runs import ACCUMULATE_GRADIENT, runs_of, spanned
+from .runs import gradients, runs_of, spanned
 
 _READS = ("aten::item", "aten::is_nonzero", "aten::_local_scalar_dense")
 _NORMS = ("aten::linalg_vector_norm", "aten::norm")
@@ -48,8 +47,6 @@ _BETWEEN = (
 _LEAST_READS = 16
 _LEAST_SHARE_OF_GRADIENTS = 0.3
 """Reads in a run, against the gradients that a step accumulates, below which it is no scan of the parameters."""
-_LEAST_KNOWN_SHAPES = 0.7
-"""Share of the tensors reduced that must have the shape of a gradient, where shapes were recorded."""
 
 _US_PER_TENSOR = 4.0
 """What one tensor of a multi-tensor norm costs on the CPU beside the norm itself: list, call, stack."""
@@ -62,19 +59,17 @@ _DEVICE_KERNEL_FACTOR = 0.4
 def find(timeline: Timeline) -> Iterator[Candidate]:
     """One candidate per place that scans the gradients."""
     trace = timeline.trace
-    gradients = steady(timeline, trace.rows_named((ACCUMULATE_GRADIENT,)))
-    if not len(gradients):
+    known = gradients(timeline)
+    if known is None:
         return
-    per_step = count_per_step(timeline, gradients)
-    shapes = frozenset(of_each(trace, gradients, _first_shape))
-    least = max(_LEAST_READS, _LEAST_SHARE_OF_GRADIENTS * per_step)
+    least = max(_LEAST_READS, _LEAST_SHARE_OF_GRADIENTS * known.per_step)
     reads: dict[int, IntArray] = {}
     occurrences: list[Occurrence] = []
     for run in runs_of(timeline, {*_READS, *_REDUCTIONS, *_BETWEEN}, per_run=_READS, least=least):
-        if _reduces_gradients(timeline, run, shapes):
+        if known.are_like(timeline, run[is_among(run, trace.rows_named(_REDUCTIONS))]):
             own = run[is_among(run, trace.rows_named(_READS))]
             reads[int(own[0])] = own
-            occurrences.append(_occurrence(timeline, run, own, min(len(own), per_step)))
+            occurrences.append(_occurrence(timeline, run, own, min(len(own), known.per_step)))
     for group in by_site(timeline, occurrences):
         yield _candidate(timeline, group, np.concatenate([reads[one.anchor] for one in group]))
 
@@ -97,25 +92,6 @@ def _candidate(timeline: Timeline, group: tuple[Occurrence, ...], reads: IntArra
         ),
         probability=0.95,
     )
-
-
-def _reduces_gradients(timeline: Timeline, run: IntArray, shapes: frozenset[Dims]) -> bool:
-    """Whether a run reduces tensors, and tensors of the gradients' shapes as far as shapes were recorded.
-
-    A scalar has the shape of a read's input, so what is reduced further (`isfinite(g).all()`) tells nothing.
-    """
-    trace = timeline.trace
-    reduced = run[is_among(run, trace.rows_named(_REDUCTIONS))]
-    if not len(reduced):
-        return False
-    known = [shape for shape in of_each(trace, reduced, _first_shape) if shape]
-    if not known or shapes <= {()}:
-        return bool(np.all(trace.inputs[reduced] < 0))
-    return sum(shape in shapes for shape in known) >= _LEAST_KNOWN_SHAPES * len(known)
-
-
-def _first_shape(inputs: OpInputs) -> Dims:
-    return inputs.shape(0)
 
 
 def _occurrence(timeline: Timeline, run: IntArray, reads: IntArray, tensors: float) -> Occurrence:

@@ -3,15 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..timeline.columns import is_among
 from ..timeline.model import Phase, Timeline
-from ..trace.model import NONE, Category, IntArray
+from ..timeline.op_inputs import of_each
+from ..timeline.select import count_per_step, steady
+from ..trace.model import NONE, Category, Dims, IntArray, OpInputs
 
-ACCUMULATE_GRADIENT = "torch::autograd::AccumulateGrad"
+_ACCUMULATE_GRADIENT = ("torch::autograd::AccumulateGrad",)
 """The autograd node that adds to one parameter's gradient: there are as many per backward pass as parameters train."""
+_LEAST_KNOWN_SHAPES = 0.7
+"""Share of tensors that must have the shape of a gradient to be taken for parameters or gradients."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gradients:
+    """What the backward passes of a steady step accumulate."""
+
+    per_step: float
+    shapes: frozenset[Dims]
+
+    def are_like(self, timeline: Timeline, rows: IntArray) -> bool:
+        """Whether the operators `rows` work on tensors of gradients' shapes, as far as shapes were recorded.
+
+        A scalar tells nothing: every step reduces something to one.
+        """
+        known = [shape for shape in of_each(timeline.trace, rows, _first_shape) if shape]
+        if not known or self.shapes <= {()}:
+            return bool(len(rows)) and bool(np.all(timeline.trace.inputs[rows] < 0))
+        return sum(shape in self.shapes for shape in known) >= _LEAST_KNOWN_SHAPES * len(known)
+
+
+def gradients(timeline: Timeline) -> Gradients | None:
+    """The gradients of a training step; None for a trace without a backward pass."""
+    rows = steady(timeline, timeline.trace.rows_named(_ACCUMULATE_GRADIENT))
+    if not len(rows):
+        return None
+    return Gradients(count_per_step(timeline, rows), frozenset(of_each(timeline.trace, rows, _first_shape)))
+
+
+def _first_shape(inputs: OpInputs) -> Dims:
+    return inputs.shape(0)
 
 
 def python_operators(timeline: Timeline) -> IntArray:

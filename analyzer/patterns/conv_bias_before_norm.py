@@ -1,12 +1,12 @@
 """conv-bias-before-norm: convolutions add a bias that the batch norm behind them takes away again.
 
-Why it is slow: in training a batch norm subtracts each channel's mean, the bias with it. On a device adding it is a pass
-over the whole output, and its gradient a sum over the whole gradient: two kernels for each layer, for nothing.
+Why it is slow: in training a batch norm subtracts each channel's mean, the bias with it. On a device adding it is a
+pass over the whole output, and its gradient a sum over the whole gradient: two kernels for each layer, for nothing.
 Trace: within a convolution right before a training batch norm, an `aten::add_` (or a bias kernel of the library), and
 in its backward an `aten::sum`.
 Edit: these operators go with their kernels.
 Gate: the CPU, where oneDNN adds the bias and sums its gradient within the convolution (measured with torch 2.13, six
-shapes, forward and backward: no difference beyond noise); inference, where the bias counts; other norms than batch norm.
+shapes, forward and backward: no difference beyond noise); inference, where the bias counts; norms of other kinds.
 """
 
 from __future__ import annotations

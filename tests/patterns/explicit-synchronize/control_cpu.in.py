@@ -1,0 +1,9 @@
+# at: torch.cuda.synchronize()
+# device: cpu
+# confirmed: no
+import torch
+
+
+def step(x):
+    torch.cuda.synchronize()
+    return x

@@ -1,0 +1,8 @@
+# at: loss.backward()
+# fix: unsafe
+import torch
+
+
+def step(loss, opt):
+    loss.backward()
+    opt.step()

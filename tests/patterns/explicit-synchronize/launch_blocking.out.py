@@ -1,0 +1,10 @@
+# at: CUDA_LAUNCH_BLOCKING"] = "1"
+import os
+
+os.environ["OMP_NUM_THREADS"] = "4"
+
+import torch
+
+
+def run():
+    return torch.ones(2) + 1

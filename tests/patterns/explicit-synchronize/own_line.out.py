@@ -1,0 +1,10 @@
+# at: cuda.synchronize()
+# fix: unsafe
+from torch import cuda
+
+
+def predict(model, frames):
+    results = []
+    for frame in frames:
+        results.append(model(frame))
+    return results

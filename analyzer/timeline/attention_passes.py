@@ -48,7 +48,7 @@ def attention_passes(timeline: Timeline) -> Iterator[Passes]:
     softmax = [row for row in softmax.tolist() if not _in_whole_attention(timeline, row)]
     if not softmax:
         return
-    top = _neighbours(timeline, np.array(softmax))
+    top = neighbours(timeline, np.array(softmax))
     position = {row: i for i, row in enumerate(top.tolist())}
     names = [trace.names[i] for i in trace.name[top].tolist()]
     for row in softmax:
@@ -71,13 +71,13 @@ def _in_whole_attention(timeline: Timeline, row: int) -> bool:
     return any(_WHOLE_ATTENTION in trace.name_of(outer) for outer in timeline.tree.ancestors(row))
 
 
-def _neighbours(timeline: Timeline, softmax: IntArray) -> IntArray:
-    """All steady operators at the softmaxes' own depth in the chain of operators, in order of thread and time."""
+def neighbours(timeline: Timeline, rows_like: IntArray) -> IntArray:
+    """All steady operators at the given ones' own depth in the chain of operators, in order of thread and time."""
     trace, tree = timeline.trace, timeline.tree
     rows = steady(timeline, trace.rows(Category.CPU_OP))
     parent = tree.parent[rows]
     outer_op = np.where(parent != NONE, tree.op[np.maximum(parent, 0)], NONE)
-    wanted_parent = tree.parent[softmax]
+    wanted_parent = tree.parent[rows_like]
     wanted = distinct(np.where(wanted_parent != NONE, tree.op[np.maximum(wanted_parent, 0)], NONE))
     rows = rows[is_among(outer_op, wanted)]
     return rows[np.lexsort((trace.ts_ns[rows], trace.thread[rows]))]

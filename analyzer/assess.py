@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .analysis import DEFAULTS, Analysis, Options
+from .combine import in_order_of_work
 from .figures import format_ms, format_pct
 from .findings import SPREAD, Evidence, Finding, Severity, TraceSummary
 from .patterns.base import Candidate, Pattern
@@ -17,10 +18,12 @@ from .timeline.edit import Edit
 from .timeline.model import IdleCause, KernelClass, Timeline
 from .timeline.replay import Replayed, replay
 from .timeline.select import events_of, in_typical_step, us_per_step
-from .trace.model import FloatArray, IntArray
+from .trace.model import NONE, FloatArray, IntArray
 
 WARNING_PCT = 10.0
 """Predicted saving, in per cent of the step, from which a finding is a warning."""
+FEWEST_TO_RECUR = 3
+"""Of so many steady steps or more, one alone does not make a pattern."""
 LIKELY = 0.5
 """A candidate less probable than this is only a hint, whatever it would save."""
 
@@ -41,6 +44,7 @@ def to_finding(
     if candidate.unmeasured:
         return _possibility(pattern, candidate)
     price = _price(timeline, candidate, baseline or replay(timeline.graph, Edit()))
+    is_single = _is_single(timeline, candidate)
     cost_events = events_of(timeline, in_typical_step(timeline, _cost_rows(candidate)))
     evidence = (
         *candidate.evidence,
@@ -48,13 +52,18 @@ def to_finding(
         Evidence("step", "step", _milli(price.step_us), "ms"),
         Evidence("saving", f"saved per step, by replay {price.clause}".rstrip(), _milli(price.saving_us), "ms"),
         *_spread(price),
+        *(
+            (Evidence("steps", "steady steps that show it", f"1 of {len(timeline.steps.steady)}", ""),)
+            if is_single
+            else ()
+        ),
     )
     return Finding(
         code=pattern.code,
         slug=pattern.slug,
-        # What a cold start costs says nothing about the next run.
+        # What a cold start costs says nothing about the next run, and what one step shows little about the others.
         severity=Severity.HINT
-        if timeline.steps.is_cold
+        if timeline.steps.is_cold or is_single
         else _severity(price.saving_pct, candidate.probability, options),
         title=pattern.title,
         message=_message(candidate, price, timeline.breakdown.step_spread_us),
@@ -68,11 +77,11 @@ def to_finding(
 
 
 def price_all(analysis: Analysis, options: Options = DEFAULTS) -> list[Finding]:
-    """Every candidate of an analysis as a finding, without places, the greatest saving first."""
+    """Every candidate of an analysis as a finding, without places, what to do first first."""
     timeline = analysis.timeline
     baseline = replay(timeline.graph, Edit())
     found = [to_finding(timeline, d.pattern, d.candidate, options, baseline) for d in analysis.detected]
-    return sorted(found, key=lambda finding: -finding.saving_us_per_step)
+    return sorted(found, key=in_order_of_work)
 
 
 def summarize(timeline: Timeline) -> TraceSummary:
@@ -158,15 +167,18 @@ class _Price:
 
 
 def _price(timeline: Timeline, candidate: Candidate, baseline: Replayed) -> _Price:
-    edit = Edit.union(occurrence.edit for occurrence in candidate.occurrences)
+    def average(us_each: FloatArray) -> float:
+        return _share(us_each, baseline) * baseline.step_us if candidate.is_periodic else _median(us_each)
+
+    edit = candidate.edit
     saved_us = _saved_us_each(timeline, baseline, edit)
     clause = ""
     if candidate.first is not None:
         before = replay(timeline.graph, candidate.first)
         then_us = _saved_us_each(timeline, before, Edit.union([candidate.first, edit]))
-        if _median(then_us) > _median(saved_us):
+        if average(then_us) > average(saved_us):
             saved_us, clause = then_us, candidate.first_clause
-    saving_us = _median(saved_us)
+    saving_us = average(saved_us)
     cost_us = candidate.cost_us_per_step
     if cost_us is None:
         cost_us = us_per_step(timeline, _cost_rows(candidate))
@@ -190,6 +202,13 @@ def _spread(price: _Price) -> tuple[Evidence, ...]:
 def _saved_us_each(timeline: Timeline, before: Replayed, edit: Edit) -> FloatArray:
     """How much shorter each steady step is with the edit, in µs."""
     return np.maximum(before.step_us_each - replay(timeline.graph, edit).step_us_each, 0.0)
+
+
+def _is_single(timeline: Timeline, candidate: Candidate) -> bool:
+    """Whether only one of several steady steps shows it: an anomaly, which the next recording may not have."""
+    steps = timeline.steps.of[[occurrence.anchor for occurrence in candidate.occurrences]]
+    shown = distinct(steps[steps != NONE])
+    return len(timeline.steps.steady) >= FEWEST_TO_RECUR and len(shown) == 1
 
 
 def _severity(saving_pct: float, probability: float, options: Options) -> Severity:
@@ -216,6 +235,11 @@ def _cost_rows(candidate: Candidate) -> IntArray:
 
 def _median(values: FloatArray) -> float:
     return median(values) if len(values) else 0.0
+
+
+def _share(us_each: FloatArray, baseline: Replayed) -> float:
+    """What the times are of all steps together."""
+    return float(us_each.sum() / baseline.step_us_each.sum()) if len(us_each) else 0.0
 
 
 def _half_quartile_range(values: FloatArray) -> float:

@@ -124,6 +124,8 @@ class Finding:
     location: Location | None = None
     related: tuple[Related, ...] = ()
     fixes: tuple[Fix, ...] = ()
+    removed_by: tuple[str, ...] = ()
+    """Slugs of findings whose fix leaves little of this one."""
     diagnosis: None = None
 
 
@@ -142,6 +144,11 @@ class TraceSummary:
     problems: tuple[str, ...]
     missing: tuple[str, ...]
     """Profiler options that would have given more, e.g. `with_stack=True`."""
+    combined_saving_us_per_step: float = 0.0
+    """What all findings at information or above save together: one replay with all their edits, no sum."""
+    combined_saving_pct: float = 0.0
+    model_type: str = ""
+    """The family that the model was taken for; "" if for none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from rich.table import Table
 
 from torchtraceap.analyzer.analysis import analyze, analyze_job
 from torchtraceap.analyzer.assess import price_all
+from torchtraceap.analyzer.combine import in_order_of_work
 from torchtraceap.analyzer.findings import Finding, Severity
 from torchtraceap.analyzer.patterns.registry import all_patterns
 from torchtraceap.analyzer.timeline.model import Timeline
@@ -56,7 +57,7 @@ def check_trace(name: str, truth: Mapping[str, Any], timeline: Timeline, found: 
     for slug in truth.get("must_not", ()):
         yield check("must not", slug, slug not in shown)
     if first := truth.get("first"):
-        leader = max(shown.values(), key=lambda finding: finding.saving_pct, default=None)
+        leader = min(shown.values(), key=in_order_of_work, default=None)
         yield check("first", first, leader is not None and leader.slug == first)
     if truth.get("silent") or truth.get("format_only"):
         loud = sorted(set(shown) - ({STATEMENT} if truth.get("format_only") else set()))

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from ..analyzer.analysis import DEFAULTS, Analysis, Detected, Options
 from ..analyzer.assess import summarize, to_finding
-from ..analyzer.findings import Evidence, Finding, Location, Related, Report, Severity, TraceSummary
+from ..analyzer.combine import Combined, combine
+from ..analyzer.findings import Evidence, Finding, Hotspot, Location, Related, Report, Severity, TraceSummary
 from ..analyzer.patterns.base import Candidate, Occurrence, Pattern
 from ..analyzer.timeline.edit import Edit
 from ..analyzer.timeline.model import Timeline
@@ -32,13 +33,14 @@ def place(analysis: Analysis, workspace: Workspace | None, options: Options = DE
     """Put what the rules found on lines of the workspace; without one, price it only.
 
     Occurrences are joined by pattern and statement and priced again; findings that the source asks to be silent
-    about are left out. Findings come with the largest saving first.
+    about are left out. Findings come in the order in which to do them.
     """
     timeline = analysis.timeline
     pricer = _Pricer(timeline, options)
     summary = _with_problems(summarize(timeline), analysis.failures)
     if workspace is None:
-        return Report(summary, _sorted(pricer.price(d.pattern, d.candidate) for d in analysis.detected))
+        priced = [(pricer.price(d.pattern, d.candidate), d.candidate.edit) for d in analysis.detected]
+        return _report(summary, combine(timeline, pricer.baseline, priced))
     locator = Locator(timeline, workspace)
     confirmer = _Confirmer(workspace, device_facts(timeline), locator)
     sites: dict[tuple[str, object], _Site] = {}
@@ -47,9 +49,19 @@ def place(analysis: Analysis, workspace: Workspace | None, options: Options = DE
         for site in _sites(detected, whole, locator, confirmer):
             key = (detected.pattern.slug, (site.location.path, site.location.line) if site.location else number)
             sites[key] = sites[key].joined(site) if key in sites else site
-    findings = [_finding(site, pricer, confirmer) for site in sites.values() if _is_shown(site, workspace)]
+    shown = [site for site in sites.values() if _is_shown(site, workspace)]
+    priced = [(_finding(site, pricer, confirmer), site.candidate.edit) for site in shown]
     summary = _with_problems(summary, confirmer.failures.values())
-    return Report(summary, _sorted(findings), hotspots(timeline, locator))
+    return _report(summary, combine(timeline, pricer.baseline, priced), hotspots(timeline, locator))
+
+
+def _report(summary: TraceSummary, combined: Combined, spots: tuple[Hotspot, ...] = ()) -> Report:
+    summary = replace(
+        summary,
+        combined_saving_us_per_step=combined.saving_us_per_step,
+        combined_saving_pct=combined.saving_pct,
+    )
+    return Report(summary, combined.findings, spots)
 
 
 def _with_problems(summary: TraceSummary, problems: Iterable[str]) -> TraceSummary:
@@ -99,12 +111,13 @@ class _Pricer:
     def __init__(self, timeline: Timeline, options: Options) -> None:
         self._timeline = timeline
         self._options = options
-        self._baseline: Replayed | None = None
+        self.baseline: Replayed | None = None
+        """Known once a candidate was priced."""
 
     def price(self, pattern: Pattern, candidate: Candidate) -> Finding:
-        if self._baseline is None and not candidate.informational:
-            self._baseline = replay(self._timeline.graph, Edit())
-        return to_finding(self._timeline, pattern, candidate, self._options, self._baseline)
+        if self.baseline is None and not candidate.informational:
+            self.baseline = replay(self._timeline.graph, Edit())
+        return to_finding(self._timeline, pattern, candidate, self._options, self.baseline)
 
 
 class _Confirmer:
@@ -259,7 +272,3 @@ def _is_silenced(site: _Site, workspace: Workspace) -> bool:
         and is_suppressed(file, location, site.pattern.code, site.pattern.slug)
         for location in places
     )
-
-
-def _sorted(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    return tuple(sorted(findings, key=lambda f: (-f.saving_us_per_step, f.code, f.location.line if f.location else 0)))

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from ..analyzer.combine import in_order_of_work
 from ..analyzer.findings import Finding, Report
 from ..codemap.anchors import Anchor
 from ..codemap.asking import callers_of
@@ -49,8 +50,8 @@ class Merge:
 
     @property
     def seen(self) -> tuple[Seen, ...]:
-        """What is to be shown, the largest saving first."""
-        return tuple(sorted(self._seen, key=lambda seen: -seen.finding.saving_us_per_step))
+        """What is to be shown, in the order in which to do it."""
+        return tuple(sorted(self._seen, key=lambda seen: in_order_of_work(seen.finding)))
 
     def add(self, report: Report, trace: str, recorded_ns: int, held: Sequence[Held] = ()) -> None:
         """Take in one recording. A place that it measured belongs to it unless a newer recording measured it too.

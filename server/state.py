@@ -72,7 +72,7 @@ class FolderState:
 
     @property
     def seen(self) -> tuple[Seen, ...]:
-        """All findings, the largest saving first."""
+        """All findings, in the order in which to do them."""
         return self._merge.seen
 
     @property

@@ -60,6 +60,9 @@ class Candidate:
     """The same in words that end the message: "once the host keeps up"."""
     cost_us_per_step: float | None = None
     """Given where the cost is no sum over events (idle time that a sync causes)."""
+    is_periodic: bool = False
+    """For work that comes round once in several steps, at the start of each epoch for one. What it costs and saves is
+    then its share of all steps together, as so much of a median step; the steps' median would not see it."""
     unmeasured: str = ""
     """For what the source may show but this trace cannot price: the profiler option or recording that would tell
     ("profile_memory=True", "a recording of all ranks"). Such a candidate is only ever a hint, called possible, and is
@@ -67,6 +70,11 @@ class Candidate:
     informational: bool = False
     """True for findings that predict no saving (`trace-lacks-evidence`): shown as information whatever the
     threshold."""
+
+    @property
+    def edit(self) -> Edit:
+        """What the fix of all occurrences amounts to."""
+        return Edit.union(occurrence.edit for occurrence in self.occurrences)
 
 
 @dataclass(frozen=True, slots=True)

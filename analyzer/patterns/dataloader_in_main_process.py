@@ -104,5 +104,5 @@ PATTERN = Pattern(
     fix=FixKind.SAFE,
     find=find,
     group="data and host",
-    stage=Stage.HARDWARE,
+    stage=Stage.IMPLEMENTATION,
 )

@@ -66,6 +66,7 @@ def explain(seen: Seen, state: FolderState) -> str:
         bar(state.step_us(seen.trace), finding.saving_us_per_step),
         _certainty(finding),
         _first(finding),
+        _left(finding),
         f"[Why this is slow, and what to do]({page})" if page else "",
     ]
     return "\n\n".join(part for part in parts if part)
@@ -120,6 +121,12 @@ def _first(finding: Finding) -> str:
         return ""
     share = f", {format_pct(finding.saving_pct)} of the step" if finding.saving_pct > 0 else ""
     return f"First: {escaped(titled(fixes[0], finding).title)}{share}."
+
+
+def _left(finding: Finding) -> str:
+    """That another finding's fix makes this one's needless."""
+    slugs = " or ".join(f"`{slug}`" for slug in finding.removed_by)
+    return f"Little of this is left once {slugs} is fixed: do that first." if slugs else ""
 
 
 def _repaired(one: Repaired) -> str:

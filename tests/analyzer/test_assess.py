@@ -74,6 +74,15 @@ def test_what_is_improbable_is_only_a_hint():
     assert to_finding(timeline, PATTERN, candidate).severity is Severity.HINT
 
 
+def test_what_one_step_of_several_shows_is_only_a_hint():
+    timeline, rows = cpu_steps(5000, 5000)
+    last = to_finding(timeline, PATTERN, candidate_of(timeline, rows[-1:]))
+    assert last.severity is Severity.HINT
+    assert ("steps", "1 of 4") in [(one.id, one.value) for one in last.evidence]
+    two, rows = cpu_steps(5000, 5000, steps=2)
+    assert to_finding(two, PATTERN, candidate_of(two, rows[-1:])).severity is not Severity.HINT
+
+
 def test_time_that_the_host_hides_saves_nothing():
     b = TraceBuilder()
     handles = []

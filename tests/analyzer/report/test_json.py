@@ -33,11 +33,12 @@ def test_the_keys_are_those_of_schema_1_in_their_order():
     assert list(document) == ["schema", "trace", "findings"]
     assert list(document["trace"]) == [
         "paths", "device", "steps", "step_us", "gpu_idle_pct", "step_idle_pct", "breakdown", "problems", "missing",
+        "combined_saving_us_per_step", "combined_saving_pct", "model_type",
     ]  # fmt: skip
     finding = document["findings"][0]
     assert list(finding) == [
         "code", "slug", "severity", "title", "message", "cost_us_per_step", "saving_us_per_step", "saving_pct",
-        "probability", "evidence", "location", "related", "fixes", "diagnosis",
+        "probability", "evidence", "stage", "location", "related", "fixes", "removed_by", "diagnosis",
     ]  # fmt: skip
     assert list(finding["evidence"][0]) == ["id", "name", "value", "unit", "events"]
     assert list(finding["location"]) == ["path", "line", "column", "end_line", "end_column", "qualname", "how"]

@@ -1,0 +1,91 @@
+"""What fixes are worth together, and which to do first.
+
+Savings do not add up: two fixes may save the same time, and one may make another needless. So everything said of
+several findings comes from replays with their edits applied at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+
+from .findings import Finding, Severity, Stage
+from .timeline.columns import median
+from .timeline.edit import Edit
+from .timeline.model import Timeline
+from .timeline.replay import Replayed, replay
+
+_MOST_COMPARED = 8
+"""Findings of which every two are replayed together: the dearest ones."""
+_LITTLE = 0.2
+"""Share of its saving below which what a finding still saves after another's fix is called little."""
+
+_BY_SEVERITY = {Severity.WARNING: 0, Severity.INFORMATION: 1, Severity.HINT: 2}
+_BY_STAGE = {Stage.ARCHITECTURE: 0, Stage.IMPLEMENTATION: 1, Stage.HARDWARE: 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Combined:
+    """Findings that know of each other, in the order in which to do them, and what all their fixes save together."""
+
+    findings: tuple[Finding, ...]
+    saving_us_per_step: float
+    saving_pct: float
+
+
+def combine(timeline: Timeline, baseline: Replayed | None, priced: Sequence[tuple[Finding, Edit]]) -> Combined:
+    """Compare findings by replays of their edits together. `baseline` is the replay of the unchanged graph.
+
+    Hints count neither in the combined saving nor as what another finding is removed by.
+    """
+    shown = [i for i, (found, _) in enumerate(priced) if _counts(found)]
+    findings = [found for found, _ in priced]
+    if baseline is None or not shown:
+        return Combined(tuple(sorted(findings, key=in_order_of_work)), 0.0, 0.0)
+    dearest = sorted(shown, key=lambda i: -findings[i].saving_us_per_step)[:_MOST_COMPARED]
+    removed_by: dict[int, list[str]] = {}
+    for one, other in combinations(dearest, 2):
+        both_us = _saving_us(timeline, baseline, Edit.union((priced[one][1], priced[other][1])))
+        for first, second in ((one, other), (other, one)):
+            left_us = both_us - findings[first].saving_us_per_step
+            if _comes_before(findings[first], findings[second]) and (
+                left_us < _LITTLE * findings[second].saving_us_per_step
+            ):
+                removed_by.setdefault(second, []).append(findings[first].slug)
+    for index, slugs in removed_by.items():
+        findings[index] = replace(findings[index], removed_by=tuple(dict.fromkeys(slugs)))
+    together_us = _saving_us(timeline, baseline, Edit.union(priced[i][1] for i in shown))
+    saving_pct = 100.0 * together_us / baseline.step_us if baseline.step_us > 0 else 0.0
+    return Combined(tuple(sorted(findings, key=in_order_of_work)), round(together_us, 3), round(saving_pct, 2))
+
+
+def in_order_of_work(finding: Finding) -> tuple[int, bool, int, float, str, int]:
+    """Sort key: what matters most, then what stays worth doing, then architecture before implementation before
+    hardware, then the greater saving."""
+    return (
+        _BY_SEVERITY[finding.severity],
+        bool(finding.removed_by),
+        _BY_STAGE[finding.stage],
+        -finding.saving_us_per_step,
+        finding.code,
+        finding.location.line if finding.location else 0,
+    )
+
+
+def _counts(finding: Finding) -> bool:
+    return finding.severity is not Severity.HINT and finding.saving_us_per_step > 0
+
+
+def _comes_before(first: Finding, second: Finding) -> bool:
+    """Whether `first` may be what makes `second` needless: it saves more, or as much at an earlier stage."""
+    if first.saving_us_per_step != second.saving_us_per_step:
+        return first.saving_us_per_step > second.saving_us_per_step
+    return (_BY_STAGE[first.stage], first.code) < (_BY_STAGE[second.stage], second.code)
+
+
+def _saving_us(timeline: Timeline, baseline: Replayed, edit: Edit) -> float:
+    saved_us = np.maximum(baseline.step_us_each - replay(timeline.graph, edit).step_us_each, 0.0)
+    return median(saved_us) if len(saved_us) else 0.0

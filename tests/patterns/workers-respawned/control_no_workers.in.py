@@ -1,0 +1,10 @@
+# at: for x in loader:
+# confirmed: no
+from torch.utils.data import DataLoader
+
+
+def train(data, epochs):
+    loader = DataLoader(data, num_workers=0)
+    for _ in range(epochs):
+        for x in loader:
+            print(x)

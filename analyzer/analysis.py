@@ -10,6 +10,7 @@ from .patterns.registry import selected_patterns
 from .timeline.build import build_timeline
 from .timeline.job import Rank, align, rank_of
 from .timeline.model import Timeline
+from .trace.limits import TraceError
 from .trace.model import Trace
 
 
@@ -52,7 +53,7 @@ def analyze_job(ranks: Iterable[Trace | str], options: Options = DEFAULTS) -> An
     """Analyse the ranks of one job together. The findings are those of its lowest rank, which knows the others.
 
     `ranks` gives each rank's trace, or says in words why there is none. They are taken one after the other, and of all
-    but one only a few columns are kept. Raises ValueError if there is no trace among them.
+    but one only a few columns are kept. Raises TraceError if there is no trace among them.
     """
     known: list[Rank] = []
     lost: list[str] = []
@@ -67,7 +68,7 @@ def analyze_job(ranks: Iterable[Trace | str], options: Options = DEFAULTS) -> An
         if lowest is None or rank.number < lowest[0].number:
             lowest = rank, timeline
     if lowest is None:
-        raise ValueError("a job without a trace")
+        raise TraceError("; ".join(lost) or "no trace of any rank")
     return detect(replace(lowest[1], job=align(known, lowest[0], lost)), options)
 
 

@@ -80,14 +80,13 @@ def _reasons(timeline: Timeline, job: Job, late: LateRanks) -> Iterator[Evidence
     phases = timeline.phase[_hosts(timeline, job.row[late.at])]
     counts = np.bincount(phases, minlength=len(Phase))
     yield Evidence("region", "most of these collectives belong to", Phase(int(counts.argmax())).name.lower(), "")
-    computing, loading = job.computing_ns[:, late.at], job.loading_ns[:, late.at]
-    rest = job.since_ns[:, late.at] - computing - loading
     for name, what, spent in (
-        ("computing", "more computing before them than on the other ranks, per step", computing),
-        ("loading", "more waiting for data before them, per step", loading),
-        ("host", "more time with neither before them, per step", rest),
+        ("computing", "more computing before them than on the other ranks, per step", job.computing_ns),
+        ("loading", "more waiting for data before them, per step", job.loading_ns),
+        ("host", "more time with neither before them, per step", job.other_ns),
     ):
-        more_ns = spent[list(late.ranks)].mean(axis=0) - np.sort(spent[others], axis=0)[len(others) // 2]
+        here = spent[:, late.at]
+        more_ns = here[list(late.ranks)].mean(axis=0) - np.sort(here[others], axis=0)[len(others) // 2]
         yield Evidence(name, what, round(median(_us_each_step(job, late.at, more_ns)) / 1000, 3), "ms")
 
 

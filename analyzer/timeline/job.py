@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..trace.model import DEVICE_CATEGORIES, NONE, BoolArray, Category, FloatArray, Int8Array, Int32Array, IntArray
+from ..trace.model import DEVICE_CATEGORIES, NONE, BoolArray, Category, FloatArray, Int8Array, IntArray
 from .collectives import CollectiveKind, Collectives, find_collectives
 from .columns import is_among, median
 from .intervals import Spans, covered_ns, joined, union
@@ -42,19 +42,23 @@ class Rank:
     start_ns: IntArray
     end_ns: IntArray
     since_ns: IntArray
-    """Time from when the rank was done with the collective before it (of the same step), or began the step."""
+    """Time since the collective before it (of the same step), or the step, began."""
     computing_ns: IntArray
     """Of that time: device work other than communication; on the CPU, operators."""
     loading_ns: IntArray
     """Of that time: waiting for the data loader, while nothing computes."""
+    other_ns: IntArray
+    """Of that time: neither, and no communication."""
+    problems: tuple[str, ...] = ()
+    """What of its trace could not be used, in words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """The ranks of one job that could be read. Matrices have shape (ranks, collectives that all ranks share)."""
+    """The ranks of one job on one clock. Matrices have shape (ranks, collectives that all of them share)."""
 
     ranks: tuple[Rank, ...]
-    """In order of rank."""
+    """Those that can be compared, in order of rank."""
     reported: int
     """Index of the rank whose timeline holds this job."""
     step: IntArray
@@ -70,6 +74,9 @@ class Job:
     since_ns: IntArray
     computing_ns: IntArray
     loading_ns: IntArray
+    other_ns: IntArray
+    paths: tuple[str, ...]
+    """The files of all ranks, in order of rank, those that cannot be compared too."""
     problems: tuple[str, ...] = ()
     """Ranks that are missing, and what does not fit, in words."""
 
@@ -77,11 +84,6 @@ class Job:
     def numbers(self) -> tuple[int, ...]:
         """The rank of each of `ranks`."""
         return tuple(rank.number for rank in self.ranks)
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """The files of all ranks, in order of rank."""
-        return tuple(path for rank in self.ranks for path in rank.paths)
 
 
 def rank_of(timeline: Timeline) -> Rank:
@@ -92,8 +94,9 @@ def rank_of(timeline: Timeline) -> Rank:
     named = next((n for path in trace.info.paths if (n := rank_in_name(path)) != NONE), NONE)
     start_ns, end_ns = trace.ts_ns[found.row], trace.end_ns[found.row]
     of = timeline.steps.of[found.row]
-    free_ns = _free_from(timeline, of, start_ns, end_ns)
-    computing_ns, loading_ns = _spent(timeline, free_ns, start_ns)
+    step_ns = timeline.steps.start_ns[of]
+    since_ns = np.maximum(np.append(step_ns[:1], start_ns[:-1]), step_ns)
+    spent = _spent(timeline, found, since_ns, start_ns)
     return Rank(
         number=said.rank if said is not None and said.rank != NONE else named,
         world_size=_world_size(timeline),
@@ -104,15 +107,18 @@ def rank_of(timeline: Timeline) -> Rank:
         kind=found.kind,
         start_ns=start_ns,
         end_ns=end_ns,
-        since_ns=start_ns - free_ns,
-        computing_ns=computing_ns,
-        loading_ns=loading_ns,
+        since_ns=start_ns - since_ns,
+        computing_ns=spent[0],
+        loading_ns=spent[1],
+        other_ns=spent[2],
+        problems=tuple(problem.text for problem in trace.problems),
     )
 
 
 def align(ranks: Sequence[Rank], reported: Rank, problems: Sequence[str] = ()) -> Job:
     """One job of ranks, their clocks shifted so that the collectives they share end together."""
-    ordered = tuple(sorted(ranks, key=lambda rank: rank.number))
+    everyone = sorted(ranks, key=lambda rank: rank.number)
+    ordered = _comparable(everyone, reported)
     places = _shared(ordered)
     own = next(i for i, rank in enumerate(ordered) if rank is reported)
     start, end = (_matrix([getattr(r, name) for r in ordered], places) for name in ("start_ns", "end_ns"))
@@ -130,7 +136,9 @@ def align(ranks: Sequence[Rank], reported: Rank, problems: Sequence[str] = ()) -
         since_ns=_matrix([rank.since_ns for rank in ordered], places),
         computing_ns=_matrix([rank.computing_ns for rank in ordered], places),
         loading_ns=_matrix([rank.loading_ns for rank in ordered], places),
-        problems=(*problems, *_doubts(ordered, len(places[own]))),
+        other_ns=_matrix([rank.other_ns for rank in ordered], places),
+        paths=tuple(path for rank in everyone for path in rank.paths),
+        problems=(*problems, *_of_others(everyone, reported), *_doubts(everyone, ordered, len(places[own]))),
     )
 
 
@@ -148,23 +156,18 @@ def _of_all(found: Collectives, world_size: int) -> Collectives:
     )
 
 
-def _free_from(timeline: Timeline, of: Int32Array, start_ns: IntArray, end_ns: IntArray) -> IntArray:
-    """When the rank was done with all collectives before each one, but not before the step began."""
-    step_start = timeline.steps.start_ns[of]
-    previous = np.append(step_start[:1], np.maximum.accumulate(end_ns)[:-1])[: len(end_ns)]
-    return np.minimum(np.maximum(step_start, previous), start_ns)
-
-
-def _spent(timeline: Timeline, since: IntArray, start_ns: IntArray) -> tuple[IntArray, IntArray]:
-    """Time computing, and time only loading, between two moments each."""
+def _spent(
+    timeline: Timeline, found: Collectives, since_ns: IntArray, until_ns: IntArray
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Between two moments each: time computing, time only loading, and time without either or communication."""
     trace = timeline.trace
     work = trace.rows(*DEVICE_CATEGORIES) if not timeline.is_cpu_only else trace.rows(Category.CPU_OP)
     work = work[(timeline.kernel_class[work] != KernelClass.COMMUNICATION) & ~_is_collective_op(timeline, work)]
     computing = _spans(timeline, work)
-    is_data = (timeline.phase == Phase.DATA) & (trace.stream < 0)
-    loading = _spans(timeline, np.flatnonzero(is_data))
-    computing_ns = covered_ns(computing, since, start_ns)
-    return computing_ns, covered_ns(joined(computing, loading), since, start_ns) - computing_ns
+    busy = joined(computing, _spans(timeline, np.flatnonzero((timeline.phase == Phase.DATA) & (trace.stream < 0))))
+    computing_ns, busy_ns = covered_ns(computing, since_ns, until_ns), covered_ns(busy, since_ns, until_ns)
+    all_ns = covered_ns(joined(busy, _spans(timeline, found.row)), since_ns, until_ns)
+    return computing_ns, busy_ns - computing_ns, until_ns - since_ns - all_ns
 
 
 def _is_collective_op(timeline: Timeline, rows: IntArray) -> BoolArray:
@@ -177,13 +180,27 @@ def _spans(timeline: Timeline, rows: IntArray) -> Spans:
     return union(timeline.trace.ts_ns[rows], timeline.trace.end_ns[rows])
 
 
+def _comparable(ranks: Sequence[Rank], reported: Rank) -> tuple[Rank, ...]:
+    """The ranks that communicate as the reported one does, if they are most; else all of them.
+
+    A recording that was cut off lacks collectives of its last step, and would cost all ranks theirs.
+    """
+    alike = tuple(rank for rank in ranks if np.array_equal(np.sort(_keys(rank)), np.sort(_keys(reported))))
+    return alike if len(alike) > 1 and 2 * len(alike) >= len(ranks) else tuple(ranks)
+
+
+def _keys(rank: Rank) -> IntArray:
+    """Step and kind of each collective in one number."""
+    return rank.step * len(CollectiveKind) + rank.kind
+
+
 def _shared(ranks: Sequence[Rank]) -> list[IntArray]:
     """For each rank the places of the collectives that all ranks have, in the same order.
 
     The n-th of a kind in a step is the same one everywhere. Of a kind of which the ranks do not have equally many in a
     step nothing is known (a recording that was cut off, groups of ranks), and it is left out.
     """
-    keys = [rank.step * len(CollectiveKind) + rank.kind for rank in ranks]
+    keys = [_keys(rank) for rank in ranks]
     counts = [dict(zip(*np.unique(key, return_counts=True), strict=True)) for key in keys]
     same = [key for key, count in counts[0].items() if all(other.get(key) == count for other in counts)]
     places = [np.flatnonzero(np.isin(key, same)) for key in keys]
@@ -212,14 +229,20 @@ def _offsets(end_ns: IntArray, kind: Int8Array) -> FloatArray:
     return np.array([median(row) for row in ahead])
 
 
-def _doubts(ranks: Sequence[Rank], shared: int) -> list[str]:
+def _of_others(ranks: Sequence[Rank], reported: Rank) -> list[str]:
+    return [f"rank {rank.number}: {text}" for rank in ranks if rank is not reported for text in rank.problems]
+
+
+def _doubts(ranks: Sequence[Rank], compared: Sequence[Rank], shared: int) -> list[str]:
     """What somebody who reads figures of this job should know."""
     found: list[str] = []
-    numbers = [rank.number for rank in ranks]
     world_size = max(rank.world_size for rank in ranks)
-    missing = sorted(set(range(world_size)) - set(numbers)) if world_size > 0 else []
+    missing = sorted(set(range(world_size)) - {rank.number for rank in ranks})
     if missing:
         found.append(f"of {world_size} ranks the job has {len(ranks)}; missing: {_listed(missing)}")
+    if len(compared) < len(ranks):
+        odd = [rank.number for rank in ranks if not any(rank is one for one in compared)]
+        found.append(f"not compared, as they do not have the same collectives: {_listed(odd)}")
     if not shared:
         found.append("the ranks share no collective of one step: their clocks were not aligned")
     return found

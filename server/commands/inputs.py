@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import glob
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
 from rich.console import Console
 
-from ...analyzer.analysis import Options, analyze
+from ...analyzer.analysis import Analysis, Options, analyze, analyze_job
 from ...analyzer.findings import Report
 from ...analyzer.patterns.registry import all_patterns
 from ...analyzer.trace.limits import TraceError
+from ...analyzer.trace.model import Trace
 from ...analyzer.trace.read import read_trace
 from ...codemap.place import place
 from ...codemap.project import ProjectWorkspace, open_workspace
 from ..merge import merge_reports
+from ..ranks import group_ranks
 from .progress import Reporter, reporting
 
 TRACE_SUFFIXES = (".json", ".json.gz")
@@ -35,16 +37,27 @@ class Outcome:
 
 
 def examine(traces: Sequence[str], source: Path, options: Options, stderr: Console) -> Outcome:
-    """Read, analyze and place every trace named, and merge what they show; the newest trace's figures lead."""
+    """Read, analyze and place every trace named, and merge what they show; the newest trace's figures lead.
+
+    The ranks of one job are analyzed together. Of those, one that cannot be read is no error, but a problem of the job.
+    """
     workspace = open_workspace(source)
     reports: list[Report] = []
     errors: list[str] = []
     with reporting(stderr) as reporter:
-        for path in newest_first(expand(traces)):
+        waiting = group_ranks(newest_first(expand(traces)))
+        while waiting:
+            paths = waiting.pop(0)
             try:
-                reports.append(_examine_one(path, workspace, options, reporter))
+                analysis = _analyze(paths, options, reporter)
             except (TraceError, OSError) as error:
-                errors.append(_sentence(path, error))
+                errors.append(_sentence(paths[0], error))
+                continue
+            if _is_only_called_a_job(analysis):
+                waiting[:0] = [(path,) for path in paths]
+                continue
+            reporter.stage(f"finding the lines of {paths[0].name}")
+            reports.append(place(analysis, workspace, options))
     return Outcome(_merged(reports) if reports else None, workspace, tuple(errors))
 
 
@@ -119,15 +132,36 @@ def with_inputs(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def _examine_one(path: Path, workspace: ProjectWorkspace, options: Options, reporter: Reporter) -> Report:
+def _analyze(paths: Sequence[Path], options: Options, reporter: Reporter) -> Analysis:
+    """Analyze one trace, or the ranks of one job. Raises TraceError or OSError if none of them can be read."""
+    if len(paths) == 1:
+        trace = _read(paths[0], reporter)
+        reporter.stage(f"analyzing {paths[0].name}")
+        return analyze(trace, options)
+    return analyze_job(_read_each(paths, reporter), options)
+
+
+def _is_only_called_a_job(analysis: Analysis) -> bool:
+    """Whether traces whose names speak of ranks, and no more, turn out to have no collective in common."""
+    timeline = analysis.timeline
+    return timeline.job is not None and timeline.trace.info.distributed is None and not len(timeline.job.step)
+
+
+def _read_each(paths: Sequence[Path], reporter: Reporter) -> Iterator[Trace | str]:
+    """Each trace in turn, or why it cannot be read."""
+    for path in paths:
+        try:
+            yield _read(path, reporter)
+        except (TraceError, OSError) as error:
+            yield _sentence(path, error)
+
+
+def _read(path: Path, reporter: Reporter) -> Trace:
     reporter.stage(f"reading {path.name}")
     trace = read_trace(path, on_progress=reporter.fraction)
     if not len(trace):
         raise TraceError("; ".join([f"{path}: no event in it", *(problem.message for problem in trace.problems)]))
-    reporter.stage(f"analyzing {path.name}")
-    analysis = analyze(trace, options)
-    reporter.stage(f"finding the lines of {path.name}")
-    return place(analysis, workspace, options)
+    return trace
 
 
 def _merged(reports: Sequence[Report]) -> Report:

@@ -38,9 +38,11 @@ _CPU_CALL_NS = 5_000.0
 _KERNEL_NS = 2_000.0
 """Time that a kernel with next to nothing to do shows."""
 _READ = re.compile(
-    r"aten::(item|_local_scalar_dense|is_nonzero|nonzero|masked_select|equal|unique\w*|_unique2?)$"
-    r"|<built-in method (item|tolist|numpy|cpu|nonzero) of Tensor"
+    r"^aten::(item|_local_scalar_dense|is_nonzero|nonzero|masked_select|equal|unique\w*|_unique2?)$"
+    r"|^<built-in method (item|tolist|numpy|cpu|nonzero) of Tensor"
 )
+_WRITE = re.compile(r"aten::(copy_|fill_|index_put_|masked_fill_|scatter_|index_copy_)$")
+"""What `x[i] = value` runs."""
 _OWN = re.compile(r"\bnms\b|linear_sum_assignment|^Optimizer\.step|autograd::engine|\): backward$|DataLoaderIter")
 _LEAST_SHARE = 0.005
 """A loop that takes less of the step than this is nothing to speak of."""
@@ -56,25 +58,38 @@ class Loop:
     round_of: IntArray
     """For each of `ops`, its round."""
 
+    def rows(self, timeline: Timeline) -> IntArray:
+        """All events that begin during the loop, those of other threads too."""
+        trace, units = timeline.trace, self.repeat.units
+        return np.arange(units[0], np.searchsorted(trace.ts_ns, trace.end_ns[units[-1]]))
+
     def rounds_with(self, timeline: Timeline, rows: IntArray) -> int:
         """In how many rounds one of `rows` (host events) stands."""
         owner = inside(timeline, rows, self.repeat.units)
         return len(distinct(np.searchsorted(self.repeat.starts, owner[owner != NONE], side="right")))
 
 
-def reading_rows(timeline: Timeline) -> IntArray:
-    """Host events of the steady steps that read values of tensors: operators, methods, waits for the device."""
+def reading_rows(timeline: Timeline, loop: Loop) -> IntArray:
+    """Host events during a loop that read values of tensors: operators, methods, waits for the device."""
+    rows = loop.rows(timeline)
+    reads = rows[is_named(timeline.trace, rows, _READ.search)]
+    if timeline.is_cpu_only:
+        return reads
+    waits = sync_calls(timeline)
+    return np.sort(np.concatenate([reads, waits[(waits >= rows[0]) & (waits <= rows[-1])]]))
+
+
+def takes_apart(timeline: Timeline, loop: Loop) -> bool:
+    """Whether most rounds read values of tensors and few write any: results on their way to Python."""
     trace = timeline.trace
-    rows = trace.rows(Category.CPU_OP, Category.PYTHON_FUNCTION)
-    reads = steady(timeline, rows[is_named(trace, rows, _READ.match)])
-    return reads if timeline.is_cpu_only else np.sort(np.concatenate([reads, sync_calls(timeline)]))
+    reads, rounds = reading_rows(timeline, loop), loop.repeat.rounds
+    writes = loop.ops[is_named(trace, loop.ops, _WRITE.match)]
+    return 2 * loop.rounds_with(timeline, reads) >= rounds and 2 * loop.rounds_with(timeline, writes) < rounds
 
 
 def has_own_pattern(timeline: Timeline, loop: Loop) -> bool:
     """Whether a loop's rounds are what another rule speaks of (non-maximum suppression, assignments) or steps."""
-    trace = timeline.trace
-    last = int(np.searchsorted(trace.ts_ns, trace.end_ns[loop.repeat.units[-1]]))
-    return bool(is_named(trace, np.arange(loop.repeat.units[0], last), _OWN.search).any())
+    return bool(is_named(timeline.trace, loop.rows(timeline), _OWN.search).any())
 
 
 def loops(timeline: Timeline) -> Iterator[Loop]:

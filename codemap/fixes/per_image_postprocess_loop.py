@@ -10,6 +10,7 @@ from .base import Case, Confirmation, Cure, Fixer
 from .edits import Patch
 from .loops import Loop, is_list, loop_at
 from .outline import Outline, find, last_name
+from .rounds import free_name
 from .scene import scene, searcher
 
 _SLUG = "per-image-postprocess-loop"
@@ -134,7 +135,7 @@ def _read_indexed(loop: Loop, patch: Patch) -> list[ast.expr]:
     for name, reads in sorted(found.items(), key=lambda held: file.span(held[1][0][0])):
         if name in refused or _is_set(loop, name) or not _may_be_listed(loop, reads[0][0]):
             continue
-        listed = _free_name(file, f"{name}_list")
+        listed = free_name(file, f"{name}_list")
         for node, subscript, read in reads:
             assert isinstance(subscript, ast.Subscript)
             _unwrap(patch, read, subscript)
@@ -258,13 +259,6 @@ def _gives_tensor(file: Outline, value: ast.expr, index: int | None, depth: int)
         return _is_tensor(file, value, depth + 1)
     # `values, places = x.max(dim=1)`, `x.topk(k)`, `x.sort()`
     return isinstance(value, ast.Call) and last_name(value.func) in ("max", "min", "topk", "sort", "kthvalue")
-
-
-def _free_name(file: Outline, wanted: str) -> str:
-    taken = {node.id for node in find(file.tree, ast.Name)}
-    while wanted in taken:
-        wanted += "_"
-    return wanted
 
 
 FIXER = Fixer(

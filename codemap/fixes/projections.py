@@ -46,7 +46,7 @@ def projections(file: Outline, function: ast.AST) -> list[Projection]:
         if not is_own or len(call.args) != 1 or call.keywords or not isinstance(call.args[0], ast.Name | ast.Attribute):
             continue
         made = find_module(file, func, LINEAR)
-        if made is not None or role(last_name(func)) is not None:
+        if made is not None or role(last_name(func)) is not None or "qkv" in last_name(func).lower():
             found.append(Projection(call, last_name(func), made))
     return found
 

@@ -12,15 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
+from ..timeline.columns import is_among
 from ..timeline.model import Timeline
 from ..timeline.transfers import outermost_named
 from .base import Candidate, FixKind, Pattern
+from .scaler import scaler_reads
 from .waiting import waiting_candidates
 
 _READS = ("aten::item", "aten::is_nonzero", "aten::_local_scalar_dense", "aten::equal", "aten::allclose")
-_SCALER = "grad_scaler.py("
 
 
 def find(timeline: Timeline) -> Iterator[Candidate]:
@@ -28,7 +27,7 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
     if timeline.is_cpu_only:
         return
     reads = outermost_named(timeline, _READS)
-    reads = reads[np.array([not _in_scaler(timeline, row) for row in reads.tolist()], dtype=np.bool_)]
+    reads = reads[~is_among(reads, scaler_reads(timeline))]
     yield from waiting_candidates(
         timeline,
         reads,
@@ -36,12 +35,6 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
         remedy="reading it later, or not at all,",
         counted="values read per step",
     )
-
-
-def _in_scaler(timeline: Timeline, row: int) -> bool:
-    trace = timeline.trace
-    stack = trace.stack_of(row)
-    return _SCALER in stack or any(_SCALER in trace.name_of(outer) for outer in timeline.tree.ancestors(row))
 
 
 PATTERN = Pattern(

@@ -98,11 +98,13 @@ def _spread(values: tuple[int, ...], axes: int) -> tuple[int, ...]:
 
 
 def _factors(timeline: Timeline, calls: ConvCalls, rate: float) -> np.ndarray:
-    """Time of copying and multiplying, over the recorded time of each call; 1 where sizes are not known."""
-    product_ns = calls.flops / rate
+    """Time of copying and multiplying over the recorded time, which is the median over calls of one shape; 1 where
+    sizes are not known."""
+    usual_ns = {shape: median(calls.time_ns[[one == shape for one in calls.shapes]]) for shape in set(calls.shapes)}
+    recorded_ns = np.array([usual_ns[shape] for shape in calls.shapes])
     copy_ns = np.array([_copy_ns(timeline, shape) for shape in calls.shapes])
-    factor = (product_ns + copy_ns) / np.maximum(calls.time_ns, 1)
-    return np.where(np.isfinite(factor) & (calls.time_ns > 0), factor, 1.0)
+    factor = (calls.flops / rate + copy_ns) / np.maximum(recorded_ns, 1)
+    return np.where(np.isfinite(factor) & (recorded_ns > 0), factor, 1.0)
 
 
 def _copy_ns(timeline: Timeline, shape: ConvShape) -> float:

@@ -29,7 +29,7 @@ def positive_recorded_windows() -> Trace:
     torch = pytest.importorskip("torch")
     embed = torch.nn.Conv3d(3, 192, kernel_size=(2, 14, 14), stride=(2, 14, 14))
     mix = torch.nn.Linear(192, 192)
-    patches = torch.randn(256, 3, 2, 14, 14)
+    patches = torch.randn(512, 3, 2, 14, 14)
 
     def step() -> None:
         with torch.no_grad():

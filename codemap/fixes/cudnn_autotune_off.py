@@ -1,0 +1,55 @@
+"""Convolutions of fixed sizes on guessed kernels: let cuDNN try them once."""
+
+from __future__ import annotations
+
+import re
+
+from ...analyzer.findings import Fix, Related, Safety
+from .base import Case, Confirmation, Cure, Fixer
+from .cudnn_flags import benchmark_settings, wants_repeatable
+from .edits import Patch
+from .imports import head_end, insert_at_head, name_for
+from .outline import Outline
+from .scene import scene, searcher
+
+_SLUG = "cudnn-autotune-off"
+_TITLE = "Let cuDNN choose kernels by trial"
+
+
+def _confirm(case: Case) -> Confirmation | None:
+    view = scene(case)
+    if view is None or case.device.is_cpu:
+        return None
+    settings = benchmark_settings(case.workspace)
+    if any(setting.is_on is not False for setting in settings):
+        return None
+    related = (Related("a convolution", case.location),)
+    if wants_repeatable(case.workspace):
+        return Confirmation(case.location, (), (), "the project asks for repeatable results, which trials would undo")
+    if settings:
+        file, value = settings[0].outline, settings[0].value
+        patch = Patch(file)
+        patch.replace(value, "True")
+        # Somebody switched it off, and may have had a reason.
+        fix = Fix(_SLUG, _TITLE, Safety.UNSAFE, patch.edits())
+        return Confirmation(file.location(file.statement(value), case.location), (fix,), related)
+    entry = view.frames[-1].outline
+    head = head_end(entry)
+    place = entry.location(head, case.location) if head is not None else case.location
+    return Confirmation(place, (_switch_on(entry),), related)
+
+
+def _switch_on(file: Outline) -> Fix:
+    patch = Patch(file)
+    name = name_for(patch, "torch.backends.cudnn.benchmark")
+    insert_at_head(patch, "", f"{name} = True")
+    return Fix(_SLUG, _TITLE, Safety.SAFE, patch.edits())
+
+
+FIXER = Fixer(
+    _SLUG,
+    _confirm,
+    searcher(_confirm, ("model(", "net(", "__main__")),
+    required=True,
+    cure=Cure(re.compile(r"benchmark\s*=\s*True"), is_elsewhere=True),
+)

@@ -8,16 +8,17 @@ Comment lines at the head of the input say what the trace gave:
     # line: TEXT       where the finding must end up, when not at the place
     # fix: unsafe      the fix's safety; `safe` when not given
     # confirmed: no    for a control: the fault itself must be denied
+    # evidence: ID VALUE    what the trace said; may be repeated
 A pair with a safe fix defines `run()`, whose result must be the same before and after.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from torchtraceap.analyzer.findings import Finding, Fix, How, Location, Severity
+from torchtraceap.analyzer.findings import Evidence, Finding, Fix, How, Location, Severity
 from torchtraceap.codemap.edits import apply_to_files
 from torchtraceap.codemap.fixes.base import Case, Confirmation, DeviceFacts
 from torchtraceap.codemap.fixes.registry import fixers
@@ -84,9 +85,9 @@ def case(pair: Pair, text: str | None = None, at: Location | None = None) -> Cas
     text = pair.before if text is None else text
     place = at or location("main.py", text, line_of(text, pair.one("at")))
     callers = [location("main.py", text, line_of(text, fragment)) for fragment in pair.said.get("caller", [])]
-    return Case(
-        finding(pair.slug, place), place, tuple(callers), open_workspace(_EMPTY, {"main.py": text}), device_of(pair)
-    )
+    told = [line.partition(" ") for line in pair.said.get("evidence", [])]
+    found = replace(finding(pair.slug, place), evidence=tuple(Evidence(id, id, value, "") for id, _, value in told))
+    return Case(found, place, tuple(callers), open_workspace(_EMPTY, {"main.py": text}), device_of(pair))
 
 
 def location(path: str, text: str, line: int) -> Location:

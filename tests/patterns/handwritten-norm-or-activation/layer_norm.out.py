@@ -1,0 +1,26 @@
+# at: mean = x.mean(-1, keepdim=True)
+# caller: y = norm(x)
+import torch
+import torch.nn as nn
+
+
+class LayerNorm(nn.Module):
+    """Layer normalisation, spelt out."""
+
+    def __init__(self, dim, eps=1e-6):
+        super().__init__()
+        self.gamma = nn.Parameter(torch.ones(dim))
+        self.beta = nn.Parameter(torch.zeros(dim))
+        self.eps = eps
+
+    def forward(self, x):
+        # biased, as in the paper
+        return nn.functional.layer_norm(x, x.shape[-1:], self.gamma, self.beta, eps=self.eps)
+
+
+def run():
+    torch.manual_seed(0)
+    norm, x = LayerNorm(8), torch.randn(2, 5, 8, requires_grad=True)
+    y = norm(x)
+    y.square().sum().backward()
+    return y, x.grad, norm.gamma.grad, norm.beta.grad

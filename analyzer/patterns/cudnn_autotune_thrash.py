@@ -3,35 +3,40 @@
 Why it is slow: the trial runs every kernel that could do, allocates their workspaces and waits for each; it pays for
 itself only if the same size comes again often. Multi-scale training, detection and other padded batches bring new sizes
 in every step.
-Trace: single convolutions in steady steps that launch many different convolution kernels, and sizes that differ from
-step to step.
+Trace: single convolutions in steady steps that run many algorithms, time them and give them workspaces, and sizes that
+differ from step to step.
 Edit: of each such call the last kernel stays, which is the one chosen; the call takes the host time that ordinary calls
 take, and its waits go.
-Gate: sizes that do not vary (a trial at the start costs nothing later); calls with few kernels, which are the parts of
-one algorithm; one step of several (someone's validation size) is only a hint.
+Gate: sizes that do not vary (a trial at the start costs nothing later); the several kernels of one algorithm (FFT,
+Winograd in parts); trials in fewer than half of the steps (someone's validation size) are only a hint.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import numpy as np
 
 from ..findings import Evidence, Stage
-from ..timeline.columns import distinct, is_among, median
+from ..timeline.columns import distinct, is_among, is_named, median
 from ..timeline.convolution_calls import ConvCalls, backward_rows, convolution_calls
 from ..timeline.edit import Edit, Scale, no_rows
 from ..timeline.model import Timeline
 from ..timeline.roots import by_model_call
-from ..timeline.select import count_per_step, events_of, in_typical_step
-from ..trace.model import IntArray
+from ..timeline.select import count_per_step, events_of, in_typical_step, inside, steady
+from ..trace.model import NONE, Category, IntArray
 from .autotuning import autotuning, kernels_tried, shapes_vary
 from .base import Candidate, FixKind, Occurrence, Pattern
 from .occurrences import by_site
 
-_MANY_FORWARD, _MANY_BACKWARD = 4, 8
-"""Kernels of different names in one call, from which they are trials. A call's own algorithm has up to three; the
-backward runs two of them."""
+_MANY_FORWARD, _MANY_BACKWARD = 3, 4
+"""Different algorithms in one call, from which they are trials; the backward runs two in any case."""
+_TIMING = re.compile(r"(Event|Stream|Device)Synchronize|EventElapsedTime|(cuda|hip)(Malloc|Free)")
+_FEW_CALLS = 2
+"""Trials are timed and given workspaces: fewer such calls than this belong to no trial."""
+_ONE_ALGORITHM = (re.compile(r"fft|gcgemm|flip_filter|complex"), re.compile(r"winograd_nonfused|(?<!scudnn_)sgemm_\d"))
+"""Kernels that work together as one algorithm, under several names."""
 _ORDINARY_CALL_US = 60.0
 """Host time of a convolution's call, where the trace has no call without trials."""
 _SURE, _UNSURE = 0.9, 0.7
@@ -82,14 +87,26 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
 
 
 def _trials(timeline: Timeline, calls: ConvCalls) -> IntArray:
-    """Calls, forward and backward, that launch too many different kernels to be one algorithm."""
+    """Calls, forward and backward, that run too many algorithms to need them all, and time them."""
+    trace = timeline.trace
     after = np.sort(np.concatenate([no_rows(), *backward_rows(timeline, calls)]))
+    runtime = steady(timeline, trace.rows(Category.RUNTIME))
+    runtime = runtime[is_named(trace, runtime, _TIMING.search)]
     found: list[IntArray] = []
     for hosts, many in ((calls.rows, _MANY_FORWARD), (after, _MANY_BACKWARD)):
-        tried = kernels_tried(timeline, hosts)
-        names = np.array([len(distinct(timeline.trace.name[rows])) for rows in tried], dtype=np.int64)
-        found.append(hosts[names >= many])
+        owner = inside(timeline, runtime, hosts)
+        timed = np.bincount(owner[owner != NONE], minlength=len(hosts))
+        tried = [
+            len({_algorithm(trace.names[i]) for i in trace.name[rows].tolist()})
+            for rows in kernels_tried(timeline, hosts)
+        ]
+        found.append(hosts[(np.array(tried, dtype=np.int64) >= many) & (timed >= _FEW_CALLS)])
     return np.sort(np.concatenate(found))
+
+
+def _algorithm(kernel: str) -> str | int:
+    """The algorithm that a kernel is part of: a number for those of several kernels, else its name."""
+    return next((i for i, pattern in enumerate(_ONE_ALGORITHM) if pattern.search(kernel)), kernel)
 
 
 def _sizes_are_open(timeline: Timeline, calls: ConvCalls) -> bool:

@@ -84,3 +84,21 @@ def negative_one_odd_batch() -> Trace:
         _layers(b, side, tries=side == 512)
 
     return on_device(body, steps=8)
+
+
+def negative_one_algorithm_of_many_kernels() -> Trace:
+    """A Winograd algorithm in parts, as a V100 runs it, in images of several sizes."""
+    sides = iter(range(320, 900, 32))
+    parts = ("winogradForwardData", "winogradForwardFilter", "winogradForwardOutput")
+
+    def body(b: TraceBuilder) -> None:
+        shapes = ((2, 64, side := next(sides), side), WEIGHT)
+        for _ in range(5):
+            with b.op("aten::conv2d", us=8, shapes=shapes), b.op("aten::cudnn_convolution", us=10, shapes=shapes):
+                b.launch("cudaMalloc", us=60)
+                b.launch("cudaMalloc", us=60)
+                for part in parts:
+                    b.kernel(f"void cudnn::winograd_nonfused::{part}4x4<float, float>", us=150)
+                b.kernel("volta_sgemm_32x128_nt", us=300)
+
+    return on_device(body)

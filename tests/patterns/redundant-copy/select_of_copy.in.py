@@ -1,0 +1,16 @@
+# at: first = (
+import torch
+
+
+def first_channel(images):
+    first = (
+        images.permute(0, 2, 3, 1)
+        .contiguous()
+        .select(-1, 0)
+    )
+    return first.amax(dim=(1, 2))
+
+
+def run():
+    torch.manual_seed(0)
+    return first_channel(torch.randn(2, 3, 4, 4))

@@ -16,7 +16,7 @@ _PEAK_SHARE = 0.5
 """Of a device's peak, that ordinary layers reach."""
 _NOTICEABLE_SHARE = 0.005
 """Work below this share of the step is no matter, whatever it could gain."""
-_HALF_TYPES = ("c10::Half", "c10::BFloat16")
+HALF_TYPES = ("c10::Half", "c10::BFloat16")
 
 
 def is_noticeable(timeline: Timeline, rows: IntArray) -> bool:
@@ -40,6 +40,6 @@ def product_rate(timeline: Timeline, dtype: str) -> float:
 def peak_tflops(timeline: Timeline, dtype: str) -> float:
     """The device's peak for convolutions and products of tensors of `dtype`; NaN where unknown."""
     device = timeline.device
-    if dtype in _HALF_TYPES:
+    if dtype in HALF_TYPES:
         return device.half_tflops
     return device.tf32_tflops if device.has_tf32 else device.fp32_tflops

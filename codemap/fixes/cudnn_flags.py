@@ -1,4 +1,4 @@
-"""Where a workspace sets `torch.backends.cudnn.benchmark`, and what else it says about repeatable results."""
+"""Where a workspace sets the flags of `torch.backends.cudnn` and its like, and whether it wants repeatable results."""
 
 from __future__ import annotations
 
@@ -28,6 +28,20 @@ class Setting:
 def benchmark_settings(workspace: Workspace) -> list[Setting]:
     """All places that set `cudnn.benchmark`: an assignment, `cudnn.flags(benchmark=...)`, a trainer's argument."""
     return [setting for file in _files(workspace, "benchmark") for setting in _settings(file)]
+
+
+def switched_off(workspace: Workspace, library: str) -> list[Setting]:
+    """All places that switch `cudnn` or `mkldnn` off: an assignment to `enabled`, `flags(enabled=False)`."""
+    home = f"torch.backends.{library}"
+    found: list[Setting] = []
+    for file in _files(workspace, "enabled"):
+        for node in file.statements:
+            if isinstance(node, ast.Assign) and any(file.dotted(one) == f"{home}.enabled" for one in node.targets):
+                found.append(Setting(file, node.value))
+        for call in (*file.calls("flags"), *file.calls("set_flags")):
+            if file.dotted(call.func).startswith(home):
+                found += [Setting(file, one.value) for one in call.keywords if one.arg in ("enabled", "_enabled")]
+    return [setting for setting in found if setting.is_on is False]
 
 
 def wants_repeatable(workspace: Workspace) -> bool:

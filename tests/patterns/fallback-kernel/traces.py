@@ -1,0 +1,88 @@
+import pytest
+
+from tests.patterns.recorded import record
+from tests.patterns.scenes import TraceBuilder, on_cpu, on_device
+from torchtraceap.analyzer.trace.model import DeviceProperties, Trace
+
+IMAGE, WEIGHT = (4, 64, 56, 56), (64, 64, 3, 3)
+MI210 = DeviceProperties(0, "AMD Instinct MI210", 64 << 30, 9, 0, 104, 64)
+FRAMES = ("train.py(40): main", "net.py(9): forward")
+SIZES = ("", "", "", "[1, 1]", "[1, 1]", "[1, 1]", "1")
+
+
+def positive_recorded_float64() -> Trace:
+    torch = pytest.importorskip("torch")
+    conv = torch.nn.Conv2d(16, 16, 3, dilation=2).double()
+    images = torch.rand(2, 16, 48, 48, dtype=torch.float64)
+
+    def step() -> None:
+        with torch.no_grad():
+            conv(images)
+
+    return record(step)
+
+
+def positive_recorded_without_the_library() -> Trace:
+    torch = pytest.importorskip("torch")
+    conv, mix = torch.nn.Conv2d(4, 8, 7), torch.nn.Linear(128, 128)
+    images, rows = torch.rand(2, 4, 96, 96), torch.rand(512, 128)
+
+    def step() -> None:
+        with torch.no_grad(), torch.backends.mkldnn.flags(enabled=False):
+            conv(images)
+        with torch.no_grad():
+            mix(rows)
+
+    return record(step)
+
+
+def positive_plain_loops_of_miopen() -> Trace:
+    def body(b: TraceBuilder) -> None:
+        for _ in range(4):
+            with b.op("aten::conv2d", us=8, shapes=(IMAGE, WEIGHT), types=("float", "float"), concrete=SIZES):
+                b.leaf("aten::miopen_convolution", kernel="naive_conv_nonpacked_fwd_nchw_float", kernel_us=3000)
+
+    return on_device(body, device=MI210, frames=FRAMES)
+
+
+def positive_bfloat16_on_a_cpu_without_it() -> Trace:
+    def body(b: TraceBuilder) -> None:
+        types = ("c10::BFloat16", "c10::BFloat16")
+        with b.op("aten::conv2d", us=8, shapes=(IMAGE, WEIGHT), types=types, concrete=SIZES):
+            inner = ("", "", "", "[1, 1]", "[1, 1]", "[1, 1]", "1")
+            b.leaf("aten::mkldnn_convolution", us=467000, shapes=(IMAGE, WEIGHT), types=types, concrete=inner)
+
+    return on_cpu(body, frames=FRAMES)
+
+
+def negative_recorded_pointwise() -> Trace:
+    """One thread: PyTorch hands 1x1 convolutions to a matrix product on purpose."""
+    torch = pytest.importorskip("torch")
+    conv = torch.nn.Conv2d(64, 64, 1)
+    images = torch.rand(1, 64, 56, 56)
+
+    def step() -> None:
+        with torch.no_grad():
+            conv(images)
+
+    return record(step)
+
+
+def negative_recorded_library() -> Trace:
+    torch = pytest.importorskip("torch")
+    conv = torch.nn.Conv2d(16, 16, 3, dilation=2)
+    images = torch.rand(2, 16, 48, 48)
+
+    def step() -> None:
+        with torch.no_grad():
+            conv(images)
+
+    return record(step)
+
+
+def negative_bfloat16_on_a_cpu_that_has_it() -> Trace:
+    def body(b: TraceBuilder) -> None:
+        types = ("c10::BFloat16", "c10::BFloat16")
+        b.leaf("aten::conv2d", us=4000, shapes=(IMAGE, WEIGHT), types=types, concrete=SIZES)
+
+    return on_cpu(body, frames=FRAMES)

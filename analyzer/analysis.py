@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import replace
 
-from .patterns.base import Candidate, Pattern
-from .patterns.registry import selected_patterns
+from .antipatterns import AntiPatternDetector
+from .detected import DEFAULTS, Analysis, Options
 from .timeline.build import build_timeline
 from .timeline.job import Rank, align, rank_of
 from .timeline.model import Timeline
@@ -14,39 +14,9 @@ from .trace.limits import TraceError
 from .trace.model import Trace
 
 
-@dataclass(frozen=True, slots=True)
-class Detected:
-    """A candidate with the pattern that found it."""
-
-    pattern: Pattern
-    candidate: Candidate
-
-
-@dataclass(frozen=True, slots=True)
-class Analysis:
-    """A trace's timeline and what the rules found in it; `assess.to_finding` prices each by replay."""
-
-    timeline: Timeline
-    detected: tuple[Detected, ...]
-    failures: tuple[str, ...] = ()
-    """Rules that raised an exception, in words."""
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What a user may set. `min_saving_pct` parts information from hint; `select` and `ignore` name slugs or codes."""
-
-    min_saving_pct: float = 1.0
-    select: Collection[str] = ()
-    ignore: Collection[str] = ()
-
-
-DEFAULTS = Options()
-
-
 def analyze(trace: Trace, options: Options = DEFAULTS) -> Analysis:
     """Work out what the trace means and run the selected rules over it."""
-    return detect(build_timeline(trace), options)
+    return AntiPatternDetector(options.model_type, options).detect(build_timeline(trace))
 
 
 def analyze_job(ranks: Iterable[Trace | str], options: Options = DEFAULTS) -> Analysis:
@@ -69,16 +39,5 @@ def analyze_job(ranks: Iterable[Trace | str], options: Options = DEFAULTS) -> An
             lowest = rank, timeline
     if lowest is None:
         raise TraceError("; ".join(lost) or "no trace of any rank")
-    return detect(replace(lowest[1], job=align(known, lowest[0], lost)), options)
-
-
-def detect(timeline: Timeline, options: Options = DEFAULTS) -> Analysis:
-    """What the selected rules find, in order of code; nothing is priced yet."""
-    detected: list[Detected] = []
-    failures: list[str] = []
-    for pattern in selected_patterns(options.select, options.ignore):
-        try:
-            detected += [Detected(pattern, candidate) for candidate in pattern.find(timeline)]
-        except Exception as error:  # noqa: BLE001 - one rule's fault must not cost the findings of the others
-            failures.append(f"the rule {pattern.slug} failed and found nothing: {type(error).__name__}: {error}")
-    return Analysis(timeline, tuple(detected), tuple(failures))
+    timeline = replace(lowest[1], job=align(known, lowest[0], lost))
+    return AntiPatternDetector(options.model_type, options).detect(timeline)

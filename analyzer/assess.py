@@ -7,14 +7,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .analysis import DEFAULTS, Analysis, Options
 from .combine import in_order_of_work
+from .detected import DEFAULTS, Analysis, Options
 from .figures import format_ms, format_pct
 from .findings import SPREAD, Evidence, Finding, Severity, TraceSummary
 from .patterns.base import Candidate, Pattern
 from .patterns.missing import missing_options
 from .timeline.columns import distinct, median, quartiles
 from .timeline.edit import Edit
+from .timeline.family import Family
 from .timeline.model import IdleCause, KernelClass, Timeline
 from .timeline.replay import Replayed, replay
 from .timeline.select import events_of, in_typical_step, us_per_step
@@ -84,8 +85,8 @@ def price_all(analysis: Analysis, options: Options = DEFAULTS) -> list[Finding]:
     return sorted(found, key=in_order_of_work)
 
 
-def summarize(timeline: Timeline) -> TraceSummary:
-    """The recording as a whole: the `trace` object of the report."""
+def summarize(timeline: Timeline, family: Family | None = None) -> TraceSummary:
+    """The recording as a whole: the `trace` object of the report. `family` is what the model was taken for."""
     trace, breakdown, job = timeline.trace, timeline.breakdown, timeline.job
     shares = _shares(timeline)
     return TraceSummary(
@@ -98,6 +99,7 @@ def summarize(timeline: Timeline) -> TraceSummary:
         breakdown={name: round(_finite(share), 2) for name, share in shares.items()},
         problems=(*(problem.text for problem in trace.problems), *(job.problems if job is not None else ())),
         missing=missing_options(timeline),
+        model_type=family.value if family else "",
     )
 
 

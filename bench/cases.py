@@ -25,7 +25,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from torchtraceap.analyzer.analysis import Analysis, analyze, analyze_job
+from torchtraceap.analyzer.analysis import analyze, analyze_job
+from torchtraceap.analyzer.detected import Analysis
 from torchtraceap.analyzer.findings import Finding, Fix, Safety, Severity
 from torchtraceap.analyzer.trace.model import Trace
 from torchtraceap.analyzer.trace.read import read_trace

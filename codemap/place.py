@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from ..analyzer.analysis import DEFAULTS, Analysis, Detected, Options
 from ..analyzer.assess import summarize, to_finding
 from ..analyzer.combine import Combined, combine
+from ..analyzer.detected import DEFAULTS, Analysis, Detected, Options
 from ..analyzer.findings import Evidence, Finding, Hotspot, Location, Related, Report, Severity, TraceSummary
 from ..analyzer.patterns.base import Candidate, Occurrence, Pattern
 from ..analyzer.timeline.edit import Edit
@@ -37,7 +37,7 @@ def place(analysis: Analysis, workspace: Workspace | None, options: Options = DE
     """
     timeline = analysis.timeline
     pricer = _Pricer(timeline, options)
-    summary = _with_problems(summarize(timeline), analysis.failures)
+    summary = _with_problems(summarize(timeline, analysis.family), analysis.failures)
     if workspace is None:
         priced = [(pricer.price(d.pattern, d.candidate), d.candidate.edit) for d in analysis.detected]
         return _report(summary, combine(timeline, pricer.baseline, priced))

@@ -34,7 +34,8 @@ class Pipeline:
 
     def analyze(self, job: Analyze, on_progress: OnProgress) -> Analyzed:
         """Read, analyse and place one trace; write its JSON report."""
-        from ..analyzer.analysis import Options, analyze
+        from ..analyzer.analysis import analyze
+        from ..analyzer.detected import Options
         from ..analyzer.report.json import to_json
         from ..analyzer.trace.limits import TraceError
         from ..analyzer.trace.read import read_trace

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from ...analyzer.analysis import Options
+from ...analyzer.detected import Options
 from ...analyzer.findings import Report, Severity
 from ...analyzer.patterns.registry import all_patterns
 from ...analyzer.report.json import to_json
@@ -39,6 +39,7 @@ def analyze(
     traces: tuple[str, ...],
     source: Path,
     min_saving: float,
+    model_type: str,
     select: frozenset[str],
     ignore: frozenset[str],
     form: str,
@@ -53,7 +54,7 @@ def analyze(
     Exit code: 0 no finding at or above --fail-on, 1 findings, 2 something could not be read.
     """
     stderr = Console(stderr=True)
-    outcome = examine(traces, source, Options(min_saving, select, ignore), stderr)
+    outcome = examine(traces, source, Options(min_saving, select, ignore, model_type), stderr)
     for error in outcome.errors:
         stderr.print(f"error: {printable(error)}", style="red", markup=False, highlight=False, soft_wrap=True)
     if outcome.report is not None:

@@ -17,7 +17,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from ...analyzer.analysis import Options
+from ...analyzer.detected import Options
 from ...analyzer.findings import Finding, Fix, Safety, Severity
 from ...analyzer.report.printable import printable
 from ...codemap.edits import apply_to_files, compatible
@@ -35,6 +35,7 @@ def fix(
     traces: tuple[str, ...],
     source: Path,
     min_saving: float,
+    model_type: str,
     select: frozenset[str],
     ignore: frozenset[str],
     unsafe: bool,
@@ -45,7 +46,7 @@ def fix(
     PATH is a trace, a folder of traces, or a glob. Hints are left alone unless --select names them.
     """
     stderr = Console(stderr=True, highlight=False, soft_wrap=True)
-    outcome = examine(traces, source, Options(min_saving, select, ignore), stderr)
+    outcome = examine(traces, source, Options(min_saving, select, ignore, model_type), stderr)
     for error in outcome.errors:
         stderr.print(f"error: {printable(str(error))}", style="red", markup=False)
     findings = outcome.report.findings if outcome.report is not None else ()

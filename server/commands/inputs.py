@@ -11,7 +11,9 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from ...analyzer.analysis import Analysis, Options, analyze, analyze_job
+from ...analyzer.analysis import analyze, analyze_job
+from ...analyzer.antipatterns import MODEL_TYPES
+from ...analyzer.detected import AUTO, Analysis, Options
 from ...analyzer.findings import Report
 from ...analyzer.patterns.registry import all_patterns
 from ...analyzer.trace.limits import TraceError
@@ -119,6 +121,13 @@ def with_inputs(command: Callable[..., None]) -> Callable[..., None]:
             show_default=True,
             metavar="PCT",
             help="Predicted saving, in per cent of the step, below which a finding is only a hint.",
+        ),
+        click.option(
+            "--model-type",
+            type=click.Choice(MODEL_TYPES),
+            default=AUTO,
+            show_default=True,
+            help="The family of the model; some rules hold for one family only.",
         ),
         click.option(
             "--select", multiple=True, callback=known_names, metavar="NAMES", help="Only these slugs or codes."

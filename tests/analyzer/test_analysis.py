@@ -17,7 +17,7 @@ def test_a_rule_that_fails_costs_no_finding_of_the_others(monkeypatch: pytest.Mo
 
     rules = {"failing": fail, "working": find}
     patterns = [Pattern("TAP000", slug, slug, FixKind.ADVICE, rule) for slug, rule in rules.items()]
-    monkeypatch.setattr("torchtraceap.analyzer.analysis.selected_patterns", lambda select, ignore: patterns)
+    monkeypatch.setattr("torchtraceap.analyzer.antipatterns.selected_patterns", lambda select, ignore: patterns)
     b = TraceBuilder(devices=())
     b.leaf("aten::add")
     analysis = analyze(b.build())

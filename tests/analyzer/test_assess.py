@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tests.builders import TraceBuilder, row_of
-from torchtraceap.analyzer.analysis import Options
 from torchtraceap.analyzer.assess import summarize, to_finding
+from torchtraceap.analyzer.detected import Options
 from torchtraceap.analyzer.findings import SPREAD, Evidence, Severity
 from torchtraceap.analyzer.patterns.base import Candidate, FixKind, Occurrence, Pattern
 from torchtraceap.analyzer.timeline.build import build_timeline

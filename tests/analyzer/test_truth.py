@@ -8,8 +8,10 @@ import pytest
 
 from bench.truth import check_trace
 from tests.shared import SHARED, shared, shared_timeline, truth
-from torchtraceap.analyzer.analysis import Analysis, analyze_job, detect
+from torchtraceap.analyzer.analysis import analyze_job
+from torchtraceap.analyzer.antipatterns import AntiPatternDetector
 from torchtraceap.analyzer.assess import price_all
+from torchtraceap.analyzer.detected import Analysis
 from torchtraceap.analyzer.findings import Finding, Severity
 from torchtraceap.analyzer.patterns.registry import pattern_by_slug
 from torchtraceap.analyzer.trace.read import read_trace
@@ -23,7 +25,7 @@ NEAR_MEASURED = (0.45, 1.75)
 
 def findings_of(name: str) -> list[Finding]:
     timeline = shared_timeline(name)
-    return price_all(detect(timeline))
+    return price_all(AntiPatternDetector().detect(timeline))
 
 
 def analysis_of(name: str) -> Analysis:
@@ -31,7 +33,7 @@ def analysis_of(name: str) -> Analysis:
     path = shared("traces", name)
     if path.is_dir():
         return analyze_job(map(read_trace, sorted(path.glob("*.json*"))))
-    return detect(shared_timeline(f"traces/{name}"))
+    return AntiPatternDetector().detect(shared_timeline(f"traces/{name}"))
 
 
 @pytest.mark.parametrize("name", TRACES)

@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from torchtraceap.analyzer.analysis import Analysis, Detected, analyze
+from torchtraceap.analyzer.analysis import analyze
+from torchtraceap.analyzer.detected import Analysis, Detected
 from torchtraceap.analyzer.findings import Fix, How, Report, Safety, Severity
 from torchtraceap.analyzer.patterns.base import Candidate, FixKind, Occurrence, Pattern
 from torchtraceap.analyzer.timeline.build import build_timeline

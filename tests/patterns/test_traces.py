@@ -13,8 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from torchtraceap.analyzer.analysis import DEFAULTS, Analysis, Options, analyze, analyze_job
+from torchtraceap.analyzer.analysis import analyze, analyze_job
 from torchtraceap.analyzer.assess import price_all, to_finding
+from torchtraceap.analyzer.detected import DEFAULTS, Analysis, Options
 from torchtraceap.analyzer.findings import Finding, Severity
 from torchtraceap.analyzer.patterns.registry import all_patterns
 from torchtraceap.analyzer.trace.model import Trace

@@ -33,7 +33,7 @@ _CPU_TINY_BACKWARD = 1.7
 _CPU_LARGE = 256
 _CPU_LARGE_PRODUCTS = 0.9
 _FUSED_PEAK_SHARE = 0.4
-_FUSED_BACKWARD_PRODUCTS = 2.5
+FUSED_BACKWARD_PRODUCTS = 2.5
 """FLOPs of the fused backward over those of the forward: five products against two."""
 _KERNEL_FLOOR_US = 5.0
 
@@ -76,32 +76,33 @@ def _on_device(timeline: Timeline, attention: Passes, rows: IntArray, backward: 
     scores, rest = launched[0], np.concatenate(launched[1:])
     caused = np.concatenate(backward_of(timeline, rows, backward))
     backward_device = np.concatenate(launched_by(timeline, caused)) if len(caused) else caused
-    products_us = trace.dur_ns[_matrix(timeline, np.concatenate([scores, rest]))].sum() / 1000.0
-    fused_us = _fused_us(timeline, attention, products_us)
-    scales = [Scale(scores, _ratio(fused_us, trace.dur_ns[scores].sum() / 1000.0))]
+    query, key = (trace.inputs_of(attention.scores).shape(i) for i in (0, 1))
+    flops = 4.0 * prod(query) * key[-1] if query and key else float("nan")
+    dtype = trace.inputs_of(attention.scores).dtype(0)
+    forward_us = fused_us(timeline, np.concatenate([scores, rest]), flops, dtype)
+    scales = [Scale(scores, _ratio(timeline, scores, forward_us))]
     if len(backward_device):
-        products_us = trace.dur_ns[_matrix(timeline, backward_device)].sum() / 1000.0
-        fused_us = min(fused_us * _FUSED_BACKWARD_PRODUCTS, products_us)
-        scales.append(Scale(backward_device, _ratio(fused_us, trace.dur_ns[backward_device].sum() / 1000.0)))
+        backward_us = fused_us(timeline, backward_device, flops, dtype, FUSED_BACKWARD_PRODUCTS)
+        scales.append(Scale(backward_device, _ratio(timeline, backward_device, backward_us)))
     edit = Edit(scales=tuple(scales), removed_ops=rows[rows != attention.scores])
     return Occurrence(attention.scores, edit, np.concatenate([scores, rest, backward_device]))
 
 
-def _matrix(timeline: Timeline, device: IntArray) -> IntArray:
-    return device[is_among(timeline.kernel_class[device], (KernelClass.GEMM_TENSOR_CORE, KernelClass.GEMM_SIMT))]
+def fused_us(timeline: Timeline, device: IntArray, flops: float, dtype: str, products: float = 1.0) -> float:
+    """What one fused kernel takes for the work of `device`, kernels in separate passes; `products` times `flops` of it.
 
-
-def _fused_us(timeline: Timeline, attention: Passes, products_us: float) -> float:
-    """Time of the fused forward kernel."""
-    query, key = (timeline.trace.inputs_of(attention.scores).shape(i) for i in (0, 1))
+    No more than the matrix kernels among them took.
+    """
+    classes = (KernelClass.GEMM_TENSOR_CORE, KernelClass.GEMM_SIMT)
+    matrix = device[is_among(timeline.kernel_class[device], classes)]
+    products_us = float(timeline.trace.dur_ns[matrix].sum()) / 1000.0
     peak = timeline.device.half_tflops
-    dtype = timeline.trace.inputs_of(attention.scores).dtype(0)
-    if not query or not key or np.isnan(peak) or dtype not in ("c10::Half", "c10::BFloat16"):
+    if np.isnan(flops) or np.isnan(peak) or dtype not in ("c10::Half", "c10::BFloat16"):
         return products_us
-    flops = 2 * 2 * prod(query) * key[-1]
     at_peak_us = flops / (peak * 1e12 * _FUSED_PEAK_SHARE) * 1e6
-    return min(products_us, max(at_peak_us, _KERNEL_FLOOR_US))
+    return min(products_us, max(at_peak_us, _KERNEL_FLOOR_US) * products)
 
 
-def _ratio(wanted_us: float, recorded_us: float) -> float:
+def _ratio(timeline: Timeline, rows: IntArray, wanted_us: float) -> float:
+    recorded_us = float(timeline.trace.dur_ns[rows].sum()) / 1000.0
     return round(wanted_us / recorded_us, 2) if recorded_us > 0 else 1.0

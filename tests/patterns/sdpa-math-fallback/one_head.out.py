@@ -1,0 +1,28 @@
+# at: y = F.scaled_dot_product_attention(self.q(x), self.k(x), self.v(x), attn_mask=bias)
+# evidence: reason three dimensions
+# evidence: mask 2x16x16
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class SpatialAttention(nn.Module):
+    """One head over the positions of a feature map."""
+
+    def __init__(self, dim=16):
+        super().__init__()
+        self.q, self.k, self.v = nn.Linear(dim, dim), nn.Linear(dim, dim), nn.Linear(dim, dim)
+
+    def forward(self, maps, bias=None):
+        x = maps.flatten(2).transpose(1, 2)
+        y = F.scaled_dot_product_attention(self.q(x).unsqueeze(1), self.k(x).unsqueeze(1), self.v(x).unsqueeze(1), attn_mask=None if bias is None else bias.unsqueeze(1)).squeeze(1)
+        return y.transpose(1, 2).view_as(maps)
+
+
+def run():
+    torch.manual_seed(0)
+    maps = torch.randn(2, 16, 4, 4, requires_grad=True)
+    module = SpatialAttention()
+    y = module(maps)
+    y.square().sum().backward()
+    return y, maps.grad, module(maps, torch.randn(2, 16, 16))

@@ -1,0 +1,6 @@
+# at: torch.cuda.empty_cache()
+import torch
+
+
+def release():
+    torch.cuda.empty_cache()

@@ -61,7 +61,7 @@ class Loop:
     def rows(self, timeline: Timeline) -> IntArray:
         """All events that begin during the loop, those of other threads too."""
         trace, units = timeline.trace, self.repeat.units
-        return np.arange(units[0], np.searchsorted(trace.ts_ns, trace.end_ns[units[-1]]))
+        return np.arange(int(units[0]), int(np.searchsorted(trace.ts_ns, trace.end_ns[units[-1]])))
 
     def rounds_with(self, timeline: Timeline, rows: IntArray) -> int:
         """In how many rounds one of `rows` (host events) stands."""

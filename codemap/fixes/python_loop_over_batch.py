@@ -8,6 +8,7 @@ import re
 from ...analyzer.findings import Fix, Safety
 from .base import Case, Confirmation, Cure, Fixer
 from .edits import Patch
+from .expressions import stands_alone
 from .imports import name_for
 from .loops import Loop, loop_at
 from .outline import Outline, find, last_name
@@ -117,9 +118,8 @@ def _substituted(file: Outline, node: ast.expr | ast.stmt, cuts: list[tuple[ast.
 
 def _write(patch: Patch, sink: Sink, result: str, *, is_call: bool = False) -> None:
     text = sink.template.format(result)
-    parent = patch.outline.parents[sink.replaced]
-    stands_alone = isinstance(sink.replaced, ast.stmt) or isinstance(parent, ast.stmt | ast.Call | ast.keyword)
-    patch.replace(sink.replaced, text if stands_alone or is_call else f"({text})")
+    is_free = is_call or isinstance(sink.replaced, ast.stmt) or stands_alone(patch.outline, sink.replaced)
+    patch.replace(sink.replaced, text if is_free else f"({text})")
     patch.delete(sink.deleted)
 
 

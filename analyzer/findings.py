@@ -163,10 +163,60 @@ class Hotspot:
 
 
 @dataclass(frozen=True, slots=True)
+class HeadRow:
+    """One attention head, where statistics were recorded."""
+
+    head: int
+    importance: float
+    """Its share of what the layer does; all heads' sum to 1."""
+    work_share: float
+    """Its share of the layer's time."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionRow:
+    """One attention layer. None stands for what the trace does not tell; times are medians over the steady steps."""
+
+    name: str
+    location: Location | None
+    backend: str
+    """"flash", "efficient", "math", "unfused", "triton", "ck", "cudnn" or "fused"."""
+    share_pct: float
+    """All of it, backward pass included, in per cent of the step."""
+    us_per_step: float
+    backward_us_per_step: float
+    calls_per_step: float
+    batch: int | None
+    heads: int | None
+    head_dim: int | None
+    query_tokens: int | None
+    key_tokens: int | None
+    flops_per_step: float | None
+    """Of the two products, forward."""
+    achieved_tflops: float | None
+    peak_tflops: float | None
+    compute_ratio: float | None
+    """Forward computation over all of the forward time, 0 to 1."""
+    copies_us_per_step: float
+    masks_us_per_step: float
+    cache_us_per_step: float
+    communication_us_per_step: float
+    heads_measured: tuple[HeadRow, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """All tables of a report."""
+
+    attention: tuple[AttentionRow, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """What `place` answers: everything that is shown anywhere, and nothing that needs the trace again."""
 
     trace: TraceSummary
     findings: tuple[Finding, ...]
     hotspots: tuple[Hotspot, ...] = ()
+    tables: Tables = Tables()
     schema: int = 1

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from ..analyzer.assess import summarize, to_finding
 from ..analyzer.combine import Combined, combine
 from ..analyzer.detected import DEFAULTS, Analysis, Detected, Options
-from ..analyzer.findings import Evidence, Finding, Hotspot, Location, Related, Report, Severity, TraceSummary
+from ..analyzer.findings import Evidence, Finding, Hotspot, Location, Related, Report, Severity, Tables, TraceSummary
 from ..analyzer.patterns.base import Candidate, Occurrence, Pattern
 from ..analyzer.timeline.edit import Edit
 from ..analyzer.timeline.model import Timeline
@@ -21,6 +21,7 @@ from .locate import Locator
 from .search import search
 from .statements import Place
 from .suppress import is_suppressed
+from .tables import tables
 from .titles import titled
 from .workspace import Workspace
 
@@ -40,7 +41,7 @@ def place(analysis: Analysis, workspace: Workspace | None, options: Options = DE
     summary = _with_problems(summarize(timeline, analysis.family), analysis.failures)
     if workspace is None:
         priced = [(pricer.price(d.pattern, d.candidate), d.candidate.edit) for d in analysis.detected]
-        return _report(summary, combine(timeline, pricer.baseline, priced))
+        return _report(summary, combine(timeline, pricer.baseline, priced), tables(timeline))
     locator = Locator(timeline, workspace)
     confirmer = _Confirmer(workspace, device_facts(timeline), locator)
     sites: dict[tuple[str, object], _Site] = {}
@@ -52,16 +53,17 @@ def place(analysis: Analysis, workspace: Workspace | None, options: Options = DE
     shown = [site for site in sites.values() if _is_shown(site, workspace)]
     priced = [(_finding(site, pricer, confirmer), site.candidate.edit) for site in shown]
     summary = _with_problems(summary, confirmer.failures.values())
-    return _report(summary, combine(timeline, pricer.baseline, priced), hotspots(timeline, locator))
+    combined = combine(timeline, pricer.baseline, priced)
+    return _report(summary, combined, tables(timeline, locator), hotspots(timeline, locator))
 
 
-def _report(summary: TraceSummary, combined: Combined, spots: tuple[Hotspot, ...] = ()) -> Report:
+def _report(summary: TraceSummary, combined: Combined, found: Tables, spots: tuple[Hotspot, ...] = ()) -> Report:
     summary = replace(
         summary,
         combined_saving_us_per_step=combined.saving_us_per_step,
         combined_saving_pct=combined.saving_pct,
     )
-    return Report(summary, combined.findings, spots)
+    return Report(summary, combined.findings, spots, found)
 
 
 def _with_problems(summary: TraceSummary, problems: Iterable[str]) -> TraceSummary:

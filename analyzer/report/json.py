@@ -16,7 +16,10 @@ def to_json(report: Report) -> str:
     for finding in findings:
         for place in _locations(finding):
             del place["confidence"]  # how sure a place is, is the editor's concern; schema 1 gives `how` it was found
-    document = {"schema": report.schema, "trace": report.trace, "findings": findings}
+    tables = msgspec.to_builtins(report.tables)
+    for row in (row for table in tables.values() for row in table if row.get("location")):
+        del row["location"]["confidence"]
+    document = {"schema": report.schema, "trace": report.trace, "findings": findings, "tables": tables}
     return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
 
 

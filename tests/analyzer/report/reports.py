@@ -3,15 +3,18 @@
 from dataclasses import replace
 
 from torchtraceap.analyzer.findings import (
+    AttentionRow,
     Evidence,
     Finding,
     Fix,
+    HeadRow,
     How,
     Location,
     Related,
     Report,
     Safety,
     Severity,
+    Tables,
     TextEdit,
     TraceSummary,
 )
@@ -69,5 +72,10 @@ SUMMARY = TraceSummary(
     problems=("2 events without a duration, first at byte 812",),
     missing=("with_stack=True",),
 )
-REPORT = Report(SUMMARY, (FULL, PLACELESS, SMALL))
+LAYER = AttentionRow(
+    "Attention_0", ATTENTION, "unfused", 30.1, 95_000.0, 60_000.0, 1.0, 16, 6, 64, 144, 144, 5.1e8, 0.03, None, 0.7,
+    4_000.0, 0.0, 0.0, 0.0, (HeadRow(0, 0.2, 0.1667),),
+)  # fmt: skip
+UNKNOWN = replace(LAYER, name="fmha_kernel", location=None, backend="flash", heads=None, compute_ratio=None)
+REPORT = Report(SUMMARY, (FULL, PLACELESS, SMALL), tables=Tables((LAYER, UNKNOWN)))
 EMPTY = Report(replace(SUMMARY, problems=(), missing=(), gpu_idle_pct=31.0, step_idle_pct=28.0), ())

@@ -30,7 +30,7 @@ def test_reports_validate(report):
 
 def test_the_keys_are_those_of_schema_1_in_their_order():
     document = json.loads(to_json(REPORT))
-    assert list(document) == ["schema", "trace", "findings"]
+    assert list(document) == ["schema", "trace", "findings", "tables"]
     assert list(document["trace"]) == [
         "paths", "device", "steps", "step_us", "gpu_idle_pct", "step_idle_pct", "breakdown", "problems", "missing",
         "combined_saving_us_per_step", "combined_saving_pct", "model_type",

@@ -1,0 +1,37 @@
+"""The tables of a report, with the places of their rows."""
+
+from __future__ import annotations
+
+import json
+
+import jsonschema
+import pytest
+
+from tests.shared import shared, shared_timeline
+from torchtraceap.analyzer.analysis import analyze
+from torchtraceap.analyzer.report.json import json_schema, to_json
+from torchtraceap.analyzer.trace.read import read_trace
+from torchtraceap.codemap.place import place
+from torchtraceap.codemap.project import open_workspace
+from torchtraceap.codemap.tables import tables
+
+
+def test_attention_layers_come_with_their_lines_and_validate() -> None:
+    folder = shared("projects", "posekit")
+    report = place(analyze(read_trace(folder / "trace.json.gz")), open_workspace(folder))
+    rows = report.tables.attention
+    assert rows and all(row.backend == "unfused" for row in rows)
+    assert {(row.location.path, row.location.line) for row in rows if row.location} <= {
+        ("src/backbone.py", line) for line in range(20, 30)
+    }
+    assert all(row.location for row in rows)
+    document = json.loads(to_json(report))
+    jsonschema.validate(document, json.loads(json_schema()))
+    assert [row["heads"] for row in document["tables"]["attention"]] == [row.heads for row in rows]
+
+
+def test_without_a_workspace_rows_have_no_place() -> None:
+    found = tables(shared_timeline("traces/S08_tracelens_vit_h100.json.gz")).attention
+    assert [(row.backend, row.heads, row.head_dim, row.query_tokens) for row in found] == [("flash", 12, 64, 197)] * 12
+    assert all(row.location is None for row in found)
+    assert all(row.compute_ratio == pytest.approx(1.0) for row in found)

@@ -35,6 +35,7 @@ from ..timeline.select import count_per_step, device_rows, events_of, in_typical
 from ..trace.model import IntArray
 from .base import Candidate, FixKind, Occurrence, Pattern
 from .occurrences import by_site
+from .volumes import library_transposes, volume_convolutions
 
 _GROUPED_SHARE = 0.25
 """Share of grouped convolutions in convolution time from which advice on a device needs the library's version."""
@@ -49,6 +50,8 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
 def _on_device(timeline: Timeline) -> Iterator[Candidate]:
     device = device_rows(timeline)
     layout = device[timeline.kernel_class[device] == KernelClass.LAYOUT]
+    # Volumes have a layout of their own (`volumetric-layout`).
+    layout = layout[~is_among(layout, library_transposes(timeline, volume_convolutions(timeline)))]
     if not len(layout):
         return
     occurrences = [

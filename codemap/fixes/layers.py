@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from .outline import Outline
+from .outline import Outline, find
 from .resolve import Resolver, Value
 from .settings import argument
 
@@ -42,6 +42,16 @@ def layers_behind(resolver: Resolver, value: Value, kinds: tuple[str, ...]) -> l
         return []
     made = resolver.find(value, is_made)
     return made if made and all(is_layer(one, kinds) for one in made) else []
+
+
+def has_layers(resolver: Resolver, construction: Value, kinds: tuple[str, ...]) -> bool | None:
+    """Whether a model that is constructed there makes layers of these names; None where its class is not in sight."""
+    made = resolver.instance_class(construction)
+    if made is None:
+        parts = [Value(construction.outline, call) for call in find(construction.node, ast.Call)]
+        return any(is_layer(part, kinds) for part in parts) or None
+    files = {owner.outline for owner in (made, *resolver.bases(made))}
+    return any(file.calls(kind) for file in files for kind in kinds) or None
 
 
 def given_to(resolver: Resolver, layer: Value, name: str) -> Value | None:

@@ -1,8 +1,9 @@
-"""Putting a model and its input into `channels_last`."""
+"""Putting a model and its input into `channels_last`, or `channels_last_3d`."""
 
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass
 
 from .attention_parts import find_module
 from .calls import edit_call
@@ -13,8 +14,17 @@ from .outline import Outline, find, last_name
 from .resolve import Resolver, Value
 from .transfers import is_dtype
 
-FORMAT = "torch.channels_last"
-_IMAGE_RANK = 4
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A memory format, and the dimensions of the tensors that can take it."""
+
+    name: str
+    rank: int
+
+
+IMAGES = Layout("torch.channels_last", 4)
+VOLUMES = Layout("torch.channels_last_3d", 5)
 _FACTORIES = frozenset(f"torch.{name}" for name in ("randn", "rand", "zeros", "ones", "empty"))
 _FLAT_LAYERS = ("Linear", "Embedding")
 """Layers whose input is no batch of images."""
@@ -38,11 +48,11 @@ def is_converted(file: Outline, target: ast.expr | None, chain: ast.expr) -> boo
     )
 
 
-def convert_model(patch: Patch, construction: ast.expr) -> None:
+def convert_model(patch: Patch, construction: ast.expr, to: Layout = IMAGES) -> None:
     """`.to(device)` at the end of the model's construction also sets the layout; else a `.to` of its own does."""
     file = patch.outline
     chain = chain_end(file, construction)
-    layout = name_for(patch, FORMAT)
+    layout = name_for(patch, to.name)
     move = _last_move(chain)
     if move is not None and isinstance(move.func, ast.Attribute):
         start, end = file.span(move.func)[1] - len(move.func.attr), file.span(move)[1]
@@ -52,16 +62,16 @@ def convert_model(patch: Patch, construction: ast.expr) -> None:
         patch.replace_span(end, end, f".to(memory_format={layout})")
 
 
-def convert_input(patch: Patch, model: ModelCall, resolver: Resolver) -> None:
+def convert_input(patch: Patch, model: ModelCall, resolver: Resolver, to: Layout = IMAGES) -> None:
     """The model's first argument is put into the layout where it is moved to the device, else at the call.
 
     Left alone where it is no batch of images: other tensors cannot take the layout, and the weights' is enough.
     """
     file = patch.outline
     given = next((arg for arg in model.call.args if not isinstance(arg, ast.Starred)), None)
-    if given is None or mentions_channels_last(file, given) or not _may_be_images(resolver, model, given):
+    if given is None or mentions_channels_last(file, given) or not _may_take(resolver, model, given, to):
         return
-    layout = name_for(patch, FORMAT)
+    layout = name_for(patch, to.name)
     move = given if _is_plain_move(file, given) else None
     if isinstance(given, ast.Name):
         move = _move_of(file, given)
@@ -77,11 +87,11 @@ def convert_input(patch: Patch, model: ModelCall, resolver: Resolver) -> None:
     patch.replace(given, f"{text}.contiguous(memory_format={layout})")
 
 
-def _may_be_images(resolver: Resolver, model: ModelCall, given: ast.expr) -> bool:
-    """False where a model's input is known not to have four dimensions: by the call that makes it, or by the layer
+def _may_take(resolver: Resolver, model: ModelCall, given: ast.expr, to: Layout) -> bool:
+    """False where a model's input is known not to have the layout's dimensions: by the call that makes it, or by the layer
     that it goes into first."""
     made = resolver.find(Value(model.outline, given), lambda one: _rank(one) is not None)
-    if any(_rank(one) != _IMAGE_RANK for one in made):
+    if any(_rank(one) != to.rank for one in made):
         return False
     owner = resolver.instance_class(model.constructions[0])
     forward = resolver.method(owner, "forward") if owner is not None else None

@@ -1,0 +1,184 @@
+"""volumetric-layout: three-dimensional convolutions run on NCDHW tensors where NDHWC is faster.
+
+Why it is slow: cuDNN's tensor-core kernels for volumes and videos work in NDHWC and transpose NCDHW tensors round each
+call. On the CPU it is not the convolutions but max pooling and trilinear upsampling that are far faster in NDHWC.
+Trace: on a device, transposes by the library within `conv3d`; on the CPU, strides that say NCDHW at the convolutions.
+Edit: on a device the transposes go, but for those that 3-D pooling (which has no NDHWC kernel and gives NCDHW back)
+makes necessary: two for each pooling. On the CPU each operator is scaled by what was measured (torch 2.13, oneDNN, one
+thread, fp32), time in NDHWC over NCDHW: max pooling 0.10 forward, trilinear upsampling 0.10 and 0.23 backward, nearest
+0.31 and 1.38, batch norm in training 0.47 and 1.20, in inference 1.6, average pooling 1.85, group norm 1.43 and 2.0,
+instance norm 2.0 and 2.5; convolutions 1.02 to 1.2 forward and 1.04 to 1.3 backward, pointwise ones 3.1 and 1.4,
+depthwise ones 0.37 and 0.91.
+Gate: instance and group norm on a device, which turn every tensor back (a 3-D U-Net with instance norm was measured
+24 % slower in NDHWC); nets in channels_last_3d already; strides not recorded on the CPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..findings import Evidence, Stage
+from ..timeline.columns import distinct, is_among
+from ..timeline.convolution_calls import ConvCalls, ConvShape, backward_rows
+from ..timeline.edit import Edit, Scale, no_rows
+from ..timeline.model import Timeline
+from ..timeline.op_inputs import of_each
+from ..timeline.roots import by_model_call
+from ..timeline.select import (
+    backward_of,
+    backward_ops,
+    count_per_step,
+    events_of,
+    in_typical_step,
+    ops_named,
+    us_per_step,
+)
+from ..trace.model import IntArray, OpInputs
+from .base import Candidate, FixKind, Occurrence, Pattern
+from .occurrences import by_site
+from .rates import is_noticeable
+from .volumes import library_transposes, volume_convolutions
+
+_VOLUME_RANK = 5
+_DENSE, _POINTWISE, _DEPTHWISE = (1.1, 1.15), (3.1, 1.4), (0.37, 0.91)
+"""Factors of convolutions, forward and backward."""
+_OTHERS = {
+    "aten::max_pool3d": (0.1, 0.79),
+    "aten::upsample_trilinear3d": (0.1, 0.23),
+    "aten::upsample_nearest3d": (0.31, 1.38),
+    "aten::avg_pool3d": (1.85, 1.0),
+    "aten::group_norm": (1.43, 2.0),
+    "aten::instance_norm": (2.0, 2.5),
+}
+_NORM, _TRAINING_NORM, _INFERENCE_NORM = "aten::batch_norm", (0.47, 1.2), (1.6, 1.0)
+_TRAINING_AT = 5
+_TURN_BACK = ("aten::instance_norm", "aten::group_norm")
+_POOLS = ("aten::max_pool3d", "aten::avg_pool3d", "aten::adaptive_avg_pool3d")
+_PER_POOL = 2
+
+
+def find(timeline: Timeline) -> Iterator[Candidate]:
+    """One candidate per model that would gain."""
+    calls = volume_convolutions(timeline)
+    if len(calls):
+        yield from _on_cpu(timeline, calls) if timeline.is_cpu_only else _on_device(timeline, calls)
+
+
+def _on_device(timeline: Timeline, calls: ConvCalls) -> Iterator[Candidate]:
+    layout = library_transposes(timeline, calls)
+    if not is_noticeable(timeline, layout) or len(_volumes(timeline, _TURN_BACK)):
+        return
+    pools = count_per_step(timeline, _volumes(timeline, _POOLS))
+    kept = min(_PER_POOL * pools / max(count_per_step(timeline, layout), 1.0), 1.0)
+    occurrences = [
+        Occurrence(anchor, Edit(scales=(Scale(rows, round(kept, 2)),)), rows)
+        for anchor, rows in by_model_call(timeline, layout)
+    ]
+    kernels = Evidence(
+        "layout",
+        "transposes made by the library per step",
+        count_per_step(timeline, layout),
+        "",
+        events_of(timeline, in_typical_step(timeline, layout)),
+    )
+    pooling = Evidence("pools", "3-D poolings per step, which turn the layout back", pools, "")
+    for group in by_site(timeline, occurrences):
+        yield Candidate(
+            what="3-D convolutions run on NCDHW tensors and are transposed around each call",
+            remedy="channels_last_3d",
+            occurrences=group,
+            evidence=(kernels, pooling),
+            probability=0.8,
+        )
+
+
+def _on_cpu(timeline: Timeline, calls: ConvCalls) -> Iterator[Candidate]:
+    in_ncdhw = calls.chosen([shape.channels_last is False for shape in calls.shapes])
+    in_ndhwc = calls.chosen([shape.channels_last is True for shape in calls.shapes])
+    if len(in_ncdhw) <= len(in_ndhwc):
+        return
+    scales = _scales(timeline, in_ncdhw)
+    rows = distinct(np.concatenate([no_rows(), *(scale.rows for scale in scales)]))
+    occurrences = [
+        Occurrence(anchor, Edit(scales=_within(scales, mine)), mine) for anchor, mine in by_model_call(timeline, rows)
+    ]
+    for group in by_site(timeline, occurrences):
+        gains = np.concatenate([no_rows(), *(scale.rows for scale in scales if scale.factor < 1.0)])
+        yield Candidate(
+            what="3-D pooling, upsampling and norms run on NCDHW tensors",
+            remedy="channels_last_3d",
+            occurrences=group,
+            evidence=(
+                Evidence(
+                    "operators",
+                    "operators per step that are faster in NDHWC",
+                    count_per_step(timeline, gains),
+                    "",
+                    events_of(timeline, in_typical_step(timeline, np.sort(gains))),
+                ),
+                Evidence("time", "their time per step", round(us_per_step(timeline, gains) / 1000, 3), "ms"),
+            ),
+            probability=0.7,
+        )
+
+
+def _scales(timeline: Timeline, calls: ConvCalls) -> tuple[Scale, ...]:
+    """Every operator on volumes, forward and backward, with its factor."""
+    by_factor: dict[float, list[IntArray]] = {}
+    backward = backward_ops(timeline)
+    for row, shape, after in zip(calls.rows, calls.shapes, backward_rows(timeline, calls), strict=True):
+        forward, behind = _conv_factors(shape)
+        by_factor.setdefault(forward, []).append(np.array([row]))
+        by_factor.setdefault(behind, []).append(after)
+    for names, (forward, behind) in _other_factors(timeline):
+        by_factor.setdefault(forward, []).append(names)
+        by_factor.setdefault(behind, []).extend(backward_of(timeline, names, backward))
+    joined = {
+        factor: np.sort(np.concatenate([no_rows(), *parts])) for factor, parts in by_factor.items() if factor != 1.0
+    }
+    return tuple(Scale(rows, factor) for factor, rows in joined.items() if len(rows))
+
+
+def _conv_factors(shape: ConvShape) -> tuple[float, float]:
+    if shape.groups > 1:
+        return _DEPTHWISE
+    return _POINTWISE if max(shape.kernel) == 1 else _DENSE
+
+
+def _other_factors(timeline: Timeline) -> Iterator[tuple[IntArray, tuple[float, float]]]:
+    for name, factors in _OTHERS.items():
+        yield _volumes(timeline, (name,)), factors
+    norms = _volumes(timeline, (_NORM,))
+    trains = np.array([flag != "False" for flag in of_each(timeline.trace, norms, _training)], dtype=np.bool_)
+    yield norms[trains], _TRAINING_NORM
+    yield norms[~trains], _INFERENCE_NORM
+
+
+def _training(inputs: OpInputs) -> str:
+    return inputs.value(_TRAINING_AT)
+
+
+def _volumes(timeline: Timeline, names: tuple[str, ...]) -> IntArray:
+    """Operators of these names on tensors of five dimensions."""
+    rows = ops_named(timeline, names)
+    ranks = of_each(timeline.trace, rows, lambda inputs: len(inputs.shape(0)))
+    return rows[np.array(ranks, dtype=np.int64) == _VOLUME_RANK]
+
+
+def _within(scales: tuple[Scale, ...], rows: IntArray) -> tuple[Scale, ...]:
+    cut = (Scale(scale.rows[is_among(scale.rows, rows)], scale.factor) for scale in scales)
+    return tuple(scale for scale in cut if len(scale.rows))
+
+
+PATTERN = Pattern(
+    code="TAP504",
+    slug="volumetric-layout",
+    title="3-D convolutions in NCDHW",
+    fix=FixKind.SAFE,
+    find=find,
+    needs=("shapes",),
+    group="inefficient_conv",
+    stage=Stage.HARDWARE,
+)

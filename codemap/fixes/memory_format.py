@@ -88,8 +88,8 @@ def convert_input(patch: Patch, model: ModelCall, resolver: Resolver, to: Layout
 
 
 def _may_take(resolver: Resolver, model: ModelCall, given: ast.expr, to: Layout) -> bool:
-    """False where a model's input is known not to have the layout's dimensions: by the call that makes it, or by the layer
-    that it goes into first."""
+    """False where a model's input is known not to have the layout's dimensions: by the call that makes it, or by the
+    layer that it goes into first."""
     made = resolver.find(Value(model.outline, given), lambda one: _rank(one) is not None)
     if any(_rank(one) != to.rank for one in made):
         return False

@@ -151,6 +151,11 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
         )
 
 
+def composed_rows(timeline: Timeline) -> IntArray:
+    """The operators that make up norms, activations and softmaxes."""
+    return np.concatenate([np.empty(0, dtype=np.int64), *(one.rows for one in _composed(timeline))])
+
+
 def _composed(timeline: Timeline) -> Iterator[_Composed]:
     trace = timeline.trace
     keys = frozenset().union(*(kind.keys for kind in _KINDS))

@@ -9,18 +9,25 @@ from pathlib import Path
 DEFAULT_FOLDER = Path(__file__).resolve().parents[2] / "shared" / "traces"
 
 
-def traces_folder(bench: str, about: str | None, arguments: Sequence[str] | None, needs: str = "") -> Path | None:
+def traces_folder(
+    bench: str,
+    about: str | None,
+    arguments: Sequence[str] | None,
+    needs: str = "",
+    default: Path | None = None,
+) -> Path | None:
     """The folder named on the command line, or the default one; None, saying so, where the default is not there.
 
     `needs` is a file that must be in it. A named folder that is not there, or lacks the file, ends the process with 2.
     """
+    usual = default or DEFAULT_FOLDER
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(prog=f"python -m bench.{bench}", description=about, formatter_class=raw)
     parser.add_argument(
-        "folder", nargs="?", type=Path, help="recorded traces (default: shared/traces beside the checkout)"
+        "folder", nargs="?", type=Path, help=f"where they are (default: shared/{usual.name} beside the checkout)"
     )
     named: Path | None = parser.parse_args(arguments).folder
-    folder = named or DEFAULT_FOLDER
+    folder = named or usual
     if folder.is_dir() and (folder / needs).exists():
         return folder.resolve()
     missing = f"no {needs} in {folder}" if needs and folder.is_dir() else f"no folder {folder}"

@@ -17,7 +17,7 @@ MODULES = sorted(
     for path in (ROOT / "bench").rglob("*.py")
     if "def main(" in path.read_text("utf-8")
 )
-READ_TRACES = ("parse", "replay", "truth")
+READ_TRACES = ("parse", "replay", "rules", "truth")
 
 
 def main_of(bench: str):

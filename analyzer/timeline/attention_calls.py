@@ -1,7 +1,8 @@
 """Every attention of the steady steps, with the operators round it: what they do, and what they take.
 
 An attention's neighbourhood is what its layer does between the projections: from behind the last projection (or
-convolution, norm or activation) before it to before the next one, and never out of the module that calls it.
+convolution, norm or activation) before it to before the next one, and never out of the module that calls it, nor out
+of the step.
 """
 
 from __future__ import annotations
@@ -255,6 +256,7 @@ def _bounds(
 
     def belongs(row: int) -> bool:
         is_near = trace.thread[row] == trace.thread[core.anchor] and start_ns <= trace.ts_ns[row] < end_ns
+        is_near &= timeline.steps.of[row] == timeline.steps.of[core.anchor]
         return bool(is_near) and not _BOUNDARY.search(trace.name_of(row))
 
     before, after = first, last + 1

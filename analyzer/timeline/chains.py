@@ -99,11 +99,13 @@ def _parts(timeline: Timeline, finder: SiteFinder, run: IntArray, shortest: int)
 
 
 def _go_together(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
-    return one[:2] == other[:2] and (not one[2] or not other[2] or one[2] == other[2])
+    return one[:2] == other[:2] and (one[2] is None or other[2] is None or one[2] == other[2])
 
 
-def _size(timeline: Timeline, row: int) -> Dims:
-    """Sizes of an operator's result, from its operands'; () where they were not recorded."""
+def _size(timeline: Timeline, row: int) -> Dims | None:
+    """Sizes of an operator's result, from its operands'; () for a single number, None where they were not recorded."""
+    if timeline.trace.inputs[row] == NONE:
+        return None
     inputs = timeline.trace.inputs_of(row)
     shapes = [inputs.shape(argument) for argument in range(min(len(inputs.dims), 3))]
     rank = max((len(shape) for shape in shapes), default=0)

@@ -84,7 +84,7 @@ class Engine:
         if _watched(old) != _watched(settings):
             folder.state.clear()
             self._watch(folder)
-        elif old.min_saving != settings.min_saving:
+        elif (old.min_saving, old.model_type) != (settings.min_saving, settings.model_type):
             for trace, recording in folder.state.recordings.items():
                 self.enqueue(folder, Path(trace), recording.recorded_ns)
         self.publish(folder)
@@ -196,7 +196,13 @@ class Engine:
 
         def job(job_id: int) -> Analyze:
             return Analyze(
-                job_id, str(trace), str(folder.real_root), self.overlay(folder), folder.settings.min_saving, report_path
+                job_id,
+                str(trace),
+                str(folder.real_root),
+                self.overlay(folder),
+                folder.settings.min_saving,
+                folder.settings.model_type,
+                report_path,
             )
 
         async with self._client.show_progress(f"Analysing {trace.name}", self.cancel) as show:

@@ -45,7 +45,7 @@ class Pipeline:
         from ..codemap.recheck import recheck
 
         started_s = time.perf_counter()
-        options = Options(min_saving_pct=job.min_saving_pct)
+        options = Options(min_saving_pct=job.min_saving_pct, model_type=job.model_type)
         try:
             trace = read_trace(Path(job.trace), on_progress=lambda fraction: on_progress(0.5 * fraction, "reading"))
         except TraceError as error:

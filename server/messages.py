@@ -22,6 +22,7 @@ class Analyze(msgspec.Struct, tag=True, frozen=True):
     overlay: dict[str, str]
     """Unsaved texts by path relative to `root`, with "/"."""
     min_saving_pct: float
+    model_type: str
     report_path: str
     """Where the JSON report goes."""
 

@@ -12,6 +12,8 @@ import msgspec
 SECTION = "torchtraceap"
 DEFAULT_TRACE_FOLDERS = ("log*/", "runs/", "profil*/", "trace*/", "*.pt.trace.json*")
 
+ModelType = Literal["auto", "cnn", "vit", "windowed", "detection", "video", "unet", "generative"]
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -23,6 +25,8 @@ class Settings:
     """Where traces appear: patterns as in .gitignore, below the workspace folder; or absolute or ~ paths of folders."""
     min_saving: float = 1.0
     """Predicted saving, in per cent of the step, from which a finding is shown."""
+    model_type: ModelType = "auto"
+    """The family of the model: some rules hold for one family only."""
     select: tuple[str, ...] = ()
     """Slugs or codes to show; empty for all."""
     ignore: tuple[str, ...] = ()

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 
-from torchtraceap.server.settings import DEFAULT_TRACE_FOLDERS, Settings, parse_settings
+from torchtraceap.analyzer.antipatterns import MODEL_TYPES
+from torchtraceap.server.settings import DEFAULT_TRACE_FOLDERS, ModelType, Settings, parse_settings
 
 SECTION = {"minSaving": 2.5, "traceFolders": ["out/"], "diagnosticMode": "openFilesOnly", "showHints": True}
 WANTED = Settings(min_saving=2.5, trace_folders=("out/",), diagnostic_mode="openFilesOnly", show_hints=True)
@@ -50,3 +53,7 @@ def test_an_unknown_name_is_told_with_the_one_it_resembles() -> None:
 def test_select_and_ignore_know_slugs_and_codes() -> None:
     assert Settings(select=("TAP1",)).shows("TAP1", "a") and not Settings(select=("TAP1",)).shows("TAP2", "b")
     assert not Settings(ignore=("a",)).shows("TAP1", "a") and Settings().shows("TAP1", "a")
+
+
+def test_the_model_types_are_the_analyzers() -> None:
+    assert get_args(ModelType) == MODEL_TYPES

@@ -13,7 +13,7 @@ from ..timeline.op_inputs import of_each
 from ..timeline.select import count_per_step, steady
 from ..trace.model import NONE, Category, Dims, IntArray, OpInputs
 
-_ACCUMULATE_GRADIENT = ("torch::autograd::AccumulateGrad",)
+ACCUMULATE_GRADIENT = "torch::autograd::AccumulateGrad"
 """The autograd node that adds to one parameter's gradient: there are as many per backward pass as parameters train."""
 _LEAST_KNOWN_SHAPES = 0.7
 """Share of tensors that must have the shape of a gradient to be taken for parameters or gradients."""
@@ -39,7 +39,7 @@ class Gradients:
 
 def gradients(timeline: Timeline) -> Gradients | None:
     """The gradients of a training step; None for a trace without a backward pass."""
-    rows = steady(timeline, timeline.trace.rows_named(_ACCUMULATE_GRADIENT))
+    rows = steady(timeline, timeline.trace.rows_named((ACCUMULATE_GRADIENT,)))
     if not len(rows):
         return None
     return Gradients(count_per_step(timeline, rows), frozenset(of_each(timeline.trace, rows, _first_shape)))

@@ -1,0 +1,5 @@
+# at: opt.zero_grad(set_to_none=config.drop)
+# confirmed: no
+def step(opt, config):
+    opt.zero_grad(set_to_none=config.drop)
+    opt.step()

@@ -1,0 +1,11 @@
+# at: opt.zero_grad()
+# torch: 2.1.0
+# confirmed: no
+import torch
+
+
+def train(model, opt, batches):
+    for x in batches:
+        opt.zero_grad()
+        model(x).pow(2).sum().backward()
+        opt.step()

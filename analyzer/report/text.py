@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from textwrap import wrap
 
 from rich.text import Text
 
 from ..figures import format_ms, format_pct
-from ..findings import Evidence, Finding, Location, Report, Safety, Severity, TraceSummary
+from ..findings import AttentionRow, Evidence, Finding, Location, Report, Safety, Severity, TraceSummary
 from .printable import one_line, printable
 
 STYLES = {Severity.WARNING: "bold yellow", Severity.INFORMATION: "bold cyan", Severity.HINT: "bold"}
@@ -19,6 +19,7 @@ LIKELY_PLACE = 0.75
 """A place less sure than this is called a guess."""
 SHOWN_CALLERS = 4
 MOST_PATHS = 2
+MOST_LAYERS = 6
 IN_HEADLINE = frozenset({"cost", "step", "saving", "spread"})
 """Ids of the evidence that the message gives already."""
 
@@ -37,6 +38,7 @@ def to_text(report: Report, line_of: LineOf, why_of: WhyOf) -> Text:
         if finding.severity is not Severity.HINT:
             text.append_text(_excerpt(finding.location, line_of))
             text.append_text(_details(finding, why_of(finding.slug)))
+    text.append_text(_attention(report.tables.attention))
     text.append("\n" + count_line(report) + together(report.trace) + "\n")
     text.plain = printable(text.plain)
     return text
@@ -152,6 +154,38 @@ def _at(place: Location, message: str) -> str:
 
 def _fix(title: str, safety: Safety) -> str:
     return f"{title} [{safety.value}]"
+
+
+def _attention(rows: Sequence[AttentionRow]) -> Text:
+    """The dearest attention layers, a line each."""
+    text = Text()
+    if not rows:
+        return text
+    share = format_pct(sum(row.share_pct for row in rows))
+    text.append(f"\nattention: {_plural(len(rows), 'layer')}, {share} of the step\n", style="bold")
+    dearest = sorted(rows, key=lambda row: -row.share_pct)[:MOST_LAYERS]
+    for row in dearest:
+        where = f"{row.location.path}:{row.location.line}" if row.location else "(no line found)"
+        text.append(f"  {one_line(row.name)} {one_line(where)}: {', '.join(_of_layer(row))}\n")
+    if len(rows) > len(dearest):
+        text.append(f"  and {len(rows) - len(dearest)} more; --format json has them all\n", style="dim")
+    return text
+
+
+def _of_layer(row: AttentionRow) -> list[str]:
+    """What is known of an attention layer, in words."""
+    parts = [f"{row.backend}, {format_pct(row.share_pct)} of the step"]
+    if row.heads and row.head_dim and row.query_tokens and row.key_tokens:
+        tokens = (
+            f"{row.query_tokens}" if row.query_tokens == row.key_tokens else f"{row.query_tokens} x {row.key_tokens}"
+        )
+        parts.append(f"{_plural(row.heads, 'head')} of {row.head_dim}, {tokens} tokens")
+    if row.achieved_tflops is not None:
+        peak = f" of {row.peak_tflops:.3g}" if row.peak_tflops else ""
+        parts.append(f"{row.achieved_tflops:.3g}{peak} TFLOP/s")
+    if row.compute_ratio is not None:
+        parts.append(f"compute {format_pct(100 * row.compute_ratio)}")
+    return parts
 
 
 def _plural(count: int, noun: str) -> str:

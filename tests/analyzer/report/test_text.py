@@ -3,10 +3,10 @@
 from dataclasses import replace
 from itertools import pairwise
 
-from torchtraceap.analyzer.findings import Evidence, How, Related, Report
+from torchtraceap.analyzer.findings import Evidence, How, Related, Report, Tables
 from torchtraceap.analyzer.report.text import count_line, to_text
 
-from .reports import ATTENTION, EMPTY, FULL, REPORT
+from .reports import ATTENTION, EMPTY, FULL, LAYER, REPORT, SUMMARY, UNKNOWN
 
 SOURCE = {("src/vit.py", 22): "\tattn = (q @ k.transpose(-2, -1)) * self.scale"}
 
@@ -53,7 +53,8 @@ def test_a_place_past_the_end_of_a_line_is_no_error():
 
 def test_a_hint_takes_one_line():
     hint = REPORT.findings[2]
-    assert shown(replace(REPORT, findings=(hint,))).count("\n") == shown(EMPTY).count("\n") + 4
+    report = replace(REPORT, findings=(hint,), tables=Tables())
+    assert shown(report).count("\n") == shown(EMPTY).count("\n") + 4
 
 
 def test_the_summary_says_what_was_measured_and_what_is_wrong():
@@ -84,3 +85,26 @@ def test_nothing_in_a_trace_steers_the_terminal_or_passes_for_a_finding():
     assert "\u241b[31m# \ufffd" in text
     assert not set(text) & set("\x1b\x07\x9b\u202e\r")
     assert not any(line.startswith("src/a.py") for line in text.splitlines())
+
+
+def test_attention_layers_are_told_the_dearest_first():
+    small = replace(LAYER, name="Attention_1", share_pct=2.0, key_tokens=77, heads=1, peak_tflops=0.1)
+    text = shown(replace(REPORT, tables=Tables((small, LAYER, UNKNOWN))))
+    lines = text[text.index("attention: 3 layers, 62 % of the step") :].splitlines()[1:4]
+    assert lines == [
+        "  Attention_0 src/vit.py:22: unfused, 30 % of the step, 6 heads of 64, 144 tokens, 0.03 TFLOP/s, compute 70 %",
+        "  fmha_kernel (no line found): flash, 30 % of the step, 0.03 TFLOP/s",
+        "  Attention_1 src/vit.py:22: unfused, 2 % of the step, 1 head of 64, 144 x 77 tokens, 0.03 of 0.1 TFLOP/s, "
+        "compute 70 %",
+    ]
+
+
+def test_what_all_fixes_save_together_ends_the_report():
+    together = replace(SUMMARY, combined_saving_us_per_step=12_100.0, combined_saving_pct=27.2)
+    assert "; all fixes together would save about 12.1 ms (27 %)" in shown(replace(REPORT, trace=together))
+    assert "together" not in shown(REPORT)
+
+
+def test_a_finding_that_another_fix_removes_says_so():
+    text = shown(replace(REPORT, findings=(replace(FULL, removed_by=("launch-bound", "tf32-off")),)))
+    assert "after     little of this is left once launch-bound or tf32-off is fixed" in text

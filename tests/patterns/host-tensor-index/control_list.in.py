@@ -1,0 +1,6 @@
+# at: x[:, [2, 1, 0]]
+import torch
+
+
+def to_bgr(x):
+    return x[:, [2, 1, 0]]

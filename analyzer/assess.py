@@ -81,7 +81,8 @@ def price_all(analysis: Analysis, options: Options = DEFAULTS) -> list[Finding]:
     """Every candidate of an analysis as a finding, without places, what to do first first."""
     timeline = analysis.timeline
     baseline = replay(timeline.graph, Edit())
-    found = [to_finding(timeline, d.pattern, d.candidate, options, baseline) for d in analysis.detected]
+    told = [d for d in analysis.detected if not d.candidate.needs_source]
+    found = [to_finding(timeline, d.pattern, d.candidate, options, baseline) for d in told]
     return sorted(found, key=in_order_of_work)
 
 

@@ -261,7 +261,7 @@ def _related(site: _Site) -> tuple[Related, ...]:
 
 def _is_shown(site: _Site, workspace: Workspace) -> bool:
     """What only the source can tell needs its word; what the source says to ignore is left out."""
-    if site.candidate.unmeasured and site.confirmation is None:
+    if (site.candidate.unmeasured or site.candidate.needs_source) and site.confirmation is None:
         return False
     return not _is_silenced(site, workspace)
 

@@ -67,6 +67,9 @@ class Candidate:
     """For what the source may show but this trace cannot price: the profiler option or recording that would tell
     ("profile_memory=True", "a recording of all ranks"). Such a candidate is only ever a hint, called possible, and is
     dropped where the source does not confirm it."""
+    needs_source: bool = False
+    """True where only the source can tell that there is a fault at all, however dear it would be: the candidate is
+    dropped unless the source confirms it."""
     informational: bool = False
     """True for findings that predict no saving (`trace-lacks-evidence`): shown as information whatever the
     threshold."""

@@ -18,4 +18,4 @@ class RelativeBias(nn.Module):
 def run():
     torch.manual_seed(0)
     module = RelativeBias(4, 2)
-    return module(torch.zeros(1, 2, 4, 4)).detach(), sorted(module.state_dict())
+    return module(torch.zeros(1, 2, 4, 4)).detach(), float(len(module.state_dict()))

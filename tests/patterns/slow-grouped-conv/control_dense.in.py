@@ -1,0 +1,14 @@
+# at: y = self.conv(x)
+# device: cpu
+# confirmed: no
+from torch import nn
+
+
+class Block(nn.Module):
+    def __init__(self, c):
+        super().__init__()
+        self.conv = nn.Conv2d(c, c, 3, padding=1, groups=1)
+
+    def forward(self, x):
+        y = self.conv(x)
+        return y

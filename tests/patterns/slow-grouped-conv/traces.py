@@ -1,0 +1,80 @@
+import pytest
+
+from tests.patterns.recorded import record
+from tests.patterns.scenes import TraceBuilder, on_device
+from torchtraceap.analyzer.trace.model import Trace
+
+IMAGE, WEIGHT = (32, 128, 56, 56), (128, 1, 3, 3)
+NHWC = (128 * 56 * 56, 1, 128 * 56, 128)
+FRAMES = ("train.py(40): main", "net.py(9): forward")
+SIZES = ("", "", "", "[1, 1]", "[1, 1]", "[1, 1]", "128")
+
+
+def _depthwise(b: TraceBuilder, us: float, dtype: str = "c10::Half", groups: str = "128") -> None:
+    weight = WEIGHT if groups != "1" else (128, 128, 3, 3)
+    for _ in range(4):
+        b.leaf(
+            "aten::conv2d",
+            us=10,
+            shapes=(IMAGE, weight),
+            strides=(NHWC, (9, 1, 3, 1)),
+            types=(dtype, dtype),
+            concrete=(*SIZES[:-1], groups),
+            kernel="void cudnn::cnn::conv2d_grouped_direct_kernel<__half, __half, float>",
+            kernel_us=us,
+        )
+
+
+def positive_recorded_groups_of_four() -> Trace:
+    torch = pytest.importorskip("torch")
+    nn = torch.nn
+    net = nn.Sequential(nn.Conv2d(32, 96, 3), nn.Conv2d(96, 96, 3, padding=1, groups=24))
+    images = torch.rand(2, 32, 40, 40)
+
+    def step() -> None:
+        with torch.no_grad():
+            net(images)
+
+    return record(step)
+
+
+def positive_half_precision_in_channels_last() -> Trace:
+    return on_device(lambda b: _depthwise(b, 35000), frames=FRAMES)
+
+
+def negative_recorded_groups_of_eight() -> Trace:
+    torch = pytest.importorskip("torch")
+    nn = torch.nn
+    net = nn.Sequential(nn.Conv2d(32, 96, 3), nn.Conv2d(96, 96, 3, padding=1, groups=12))
+    images = torch.rand(2, 32, 40, 40)
+
+    def step() -> None:
+        with torch.no_grad():
+            net(images)
+
+    return record(step)
+
+
+def negative_recorded_in_channels_last() -> Trace:
+    torch = pytest.importorskip("torch")
+    nn, layout = torch.nn, torch.channels_last
+    net = nn.Sequential(nn.Conv2d(32, 96, 3), nn.Conv2d(96, 96, 3, padding=1, groups=24)).to(memory_format=layout)
+    images = torch.rand(2, 32, 40, 40).contiguous(memory_format=layout)
+
+    def step() -> None:
+        with torch.no_grad():
+            net(images)
+
+    return record(step)
+
+
+def negative_as_fast_as_memory() -> Trace:
+    return on_device(lambda b: _depthwise(b, 90), frames=FRAMES)
+
+
+def negative_float32() -> Trace:
+    return on_device(lambda b: _depthwise(b, 35000, "float"), frames=FRAMES)
+
+
+def negative_dense() -> Trace:
+    return on_device(lambda b: _depthwise(b, 35000, groups="1"), frames=FRAMES)

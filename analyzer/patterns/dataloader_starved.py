@@ -6,7 +6,8 @@ Trace: `enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__` takes 5 %
 more.
 Edit: twice the workers. The step then takes half of what it takes now, but never less than without the waits, and
 taking a finished batch over stays: 1 ms, measured with torch 2.13 (a queue read, memory mapped, tensors rebuilt).
-Gate: waits that only take a finished batch over; the first batch of an epoch; a single long wait among many short ones.
+Gate: waits that only take a finished batch over, however many tensors it has (see small-tensor-ipc); the first batch of
+an epoch; a single long wait among many short ones.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from ..findings import Evidence, Stage
 from ..timeline.columns import median
 from ..timeline.edit import Edit, Scale
 from ..timeline.model import Timeline
-from ..timeline.select import events_of, in_typical_step
-from ..trace.model import IntArray
+from ..timeline.select import events_of, in_typical_step, inside
+from ..trace.model import NONE, IntArray
 from .base import Candidate, FixKind, Occurrence, Pattern
-from .loading import TAKEOVER_NS, come_in_bursts, starved_waits
+from .loading import TAKEOVER_NS, come_in_bursts, starved_waits, unpicklings
 
 _MORE = 2.0
 """How many times the batches twice the workers make."""
@@ -57,9 +58,11 @@ def _left(timeline: Timeline, waits: IntArray) -> float:
     """The share of the waits that twice the workers leave."""
     steps = timeline.steps
     wait_ns = float(timeline.trace.dur_ns[waits].sum())
+    taken = unpicklings(timeline)
+    taking_ns = float(timeline.trace.dur_ns[taken[inside(timeline, taken, waits) != NONE]].sum())
     total_ns = float(steps.duration_ns[steps.steady].sum())
     needed_ns = max(total_ns / _MORE, total_ns - wait_ns)
-    takeover_ns = min(float(TAKEOVER_NS), median(timeline.trace.dur_ns[waits])) * len(waits)
+    takeover_ns = max(taking_ns, min(float(TAKEOVER_NS), median(timeline.trace.dur_ns[waits])) * len(waits))
     return max(needed_ns - (total_ns - wait_ns), takeover_ns) / wait_ns
 
 

@@ -23,6 +23,8 @@ LEAST_SHARE = 0.05
 _LEAST_STEPS = 2
 _GET = re.compile(r"torch/utils/data/dataloader\.py\(\d+\): _get_data$")
 _ITERATOR = re.compile(r"torch/utils/data/dataloader\.py\(\d+\): _get_iterator$")
+_REBUILD = re.compile(r"torch/multiprocessing/reductions\.py\(\d+\): rebuild_storage_\w+$")
+_UNPICKLE = re.compile(r"^<built-in function loads>$")
 _SHUTDOWN = re.compile(r"torch/utils/data/dataloader\.py\(\d+\): _shutdown_workers$")
 
 
@@ -37,6 +39,16 @@ def waits_for_workers(timeline: Timeline) -> IntArray:
         rows = outermost(timeline, frames_named(timeline, _GET))
     ends = inside(timeline, shutdowns(timeline), rows)
     return rows[~np.isin(np.arange(len(rows)), ends[ends != NONE])] if len(rows) else no_rows()
+
+
+def rebuilt_storages(timeline: Timeline) -> IntArray:
+    """The calls that map one tensor's shared memory each, in the thread that takes batches from workers."""
+    return outermost(timeline, frames_named(timeline, _REBUILD))
+
+
+def unpicklings(timeline: Timeline) -> IntArray:
+    """The calls that make batches of what came from workers: for them more workers are no remedy."""
+    return outermost(timeline, frames_named(timeline, _UNPICKLE))
 
 
 def shutdowns(timeline: Timeline) -> IntArray:

@@ -15,5 +15,5 @@ class Bottleneck(nn.Module):
 
     def forward(self, x):
         y = self.act(self.conv1(x))
-        y = self.act(self.norm2(self.conv2(y.contiguous(memory_format=torch.channels_last)).contiguous()))
+        y = self.act(self.norm2(self.conv2(y.contiguous(memory_format=torch.channels_last))))
         return x + y

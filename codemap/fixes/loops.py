@@ -71,7 +71,7 @@ class Loop:
 def loop_at(view: Scene) -> Loop | None:
     """The innermost loop with independent rounds that runs the place, itself or through a call from its body."""
     for frame in view.frames:
-        for loop in _loops_round(frame):
+        for loop in loops_round(frame):
             if is_batch(loop):
                 return loop
         if any(isinstance(above, LOOPS) for one in frame.statements for above in frame.outline.ancestors(one)):
@@ -173,7 +173,7 @@ def _is_fixed(node: ast.expr) -> bool:
             return False
 
 
-def _loops_round(frame: Frame) -> Iterator[Loop]:
+def loops_round(frame: Frame) -> Iterator[Loop]:
     """Loops round a frame's statements in the same function, innermost first; the statements' own comprehensions
     before them."""
     file = frame.outline

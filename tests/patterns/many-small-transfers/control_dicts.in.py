@@ -1,0 +1,4 @@
+# at: moved = 
+def to_device(targets, device):
+    moved = [{name: value.to(device) for name, value in target.items()} for target in targets]
+    return moved

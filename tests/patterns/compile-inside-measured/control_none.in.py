@@ -1,0 +1,6 @@
+# at: logits = model(batch)
+# confirmed: no
+import torch
+
+model = build()
+logits = model(batch)

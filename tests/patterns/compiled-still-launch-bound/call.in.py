@@ -1,0 +1,12 @@
+# at: return self.net(images)
+# line: self.net = torch.compile(net)
+# fix: unsafe
+import torch
+
+
+class Server:
+    def __init__(self, net):
+        self.net = torch.compile(net)
+
+    def infer(self, images):
+        return self.net(images)

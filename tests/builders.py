@@ -191,7 +191,8 @@ class TraceBuilder:
             start = max(start, float(call["ts"]) + float(call["dur"]))  # pyright: ignore[reportArgumentType]
             fields["correlation"] = call["correlation"]
         self.stream_free[stream] = start + us
-        return self.event(category, name, start, us, tid=stream, stream=stream, device=0, **fields)
+        fields.setdefault("device", 0)
+        return self.event(category, name, start, us, tid=stream, stream=stream, **fields)
 
     def kernel(self, name: str, *, us: float, stream: int = 7, launch: str = "cudaLaunchKernel") -> int:
         """A kernel, launched now."""

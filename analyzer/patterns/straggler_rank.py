@@ -20,6 +20,7 @@ from ..timeline.backward_calls import python_places
 from ..timeline.columns import distinct, median, quartiles
 from ..timeline.edit import Edit, Scale
 from ..timeline.job import Job
+from ..timeline.main_thread import innermost_at
 from ..timeline.model import Phase, Timeline
 from ..timeline.select import events_of, outermost
 from ..trace.model import HOST_CATEGORIES, NONE, FloatArray, IntArray
@@ -95,7 +96,7 @@ def _wait(timeline: Timeline, row: int, wait_ns: float) -> Occurrence:
     if timeline.is_cpu_only:
         # A backend's thread waits, and somewhere the main thread for it: the innermost event that holds the wait.
         moment = int(timeline.trace.ts_ns[row] + wait_ns / 2)
-        row = _main_thread_at(timeline, moment) if wait_ns > 0 else row
+        row = innermost_at(timeline, moment) if wait_ns > 0 else row
         return Occurrence(row, Edit(scales=(_shorter(timeline, row, wait_ns),)), np.array([row]))
     host = _hosts(timeline, np.array([row]))
     anchor = int(python_places(timeline, host)[0])
@@ -116,15 +117,6 @@ def _own_work(timeline: Timeline, job: Job, at: int, gap_ns: float) -> Occurrenc
         return None
     anchor = int(hosts[trace.dur_ns[hosts].argmax()]) if len(hosts) else row
     return Occurrence(anchor, Edit(scales=(Scale(rows, max(1 - gap_ns / since, 0.0)),)), np.array([row]))
-
-
-def _main_thread_at(timeline: Timeline, moment_ns: int) -> int:
-    """The innermost host event of the thread that runs the steps that lasts at a moment."""
-    trace = timeline.trace
-    hosts = trace.rows(*HOST_CATEGORIES)
-    lasting = hosts[(trace.ts_ns[hosts] <= moment_ns) & (trace.end_ns[hosts] >= moment_ns)]
-    main = trace.thread[lasting[trace.dur_ns[lasting].argmax()]]
-    return int(lasting[trace.thread[lasting] == main][-1])
 
 
 def _shorter(timeline: Timeline, row: int, by_ns: float) -> Scale:

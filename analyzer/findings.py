@@ -120,13 +120,13 @@ class Finding:
     saving_pct: float
     probability: float
     evidence: tuple[Evidence, ...]
-    stage: Stage = Stage.IMPLEMENTATION
     location: Location | None = None
     related: tuple[Related, ...] = ()
     fixes: tuple[Fix, ...] = ()
+    diagnosis: None = None
+    stage: Stage = Stage.IMPLEMENTATION
     removed_by: tuple[str, ...] = ()
     """Slugs of findings whose fix leaves little of this one."""
-    diagnosis: None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from ..analyzer.timeline.model import Timeline
 from ..analyzer.timeline.replay import Replayed, replay
 from .asking import called_from, is_same_line, spent_in
 from .fixes.base import Case, Confirmation, DeviceFacts, Fixer
-from .fixes.registry import fixers
+from .fixes.registry import fixer_of
 from .hotspots import hotspots
 from .locate import Locator
 from .search import search
@@ -173,7 +173,7 @@ def _sites(detected: Detected, whole: Finding, locator: Locator, confirmer: _Con
     at the first place that its source confirms.
     """
     pattern, candidate = detected.pattern, detected.candidate
-    fixer = fixers().get(pattern.slug)
+    fixer = fixer_of(pattern.slug)
     site = _Site(pattern, candidate, whole, is_whole=True, fixer=fixer)
     parts = _by_statement(candidate, locator)
     placed = [(where, part) for where, part in parts if where is not None]

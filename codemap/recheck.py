@@ -8,7 +8,7 @@ from ..analyzer.findings import Finding, Location
 from .anchors import Anchor, find_anchor
 from .asking import asked_at, callers_of
 from .fixes.base import Case, Confirmation, DeviceFacts, Fixer
-from .fixes.registry import fixers
+from .fixes.registry import fixer_of
 from .suppress import is_suppressed
 from .workspace import Workspace
 
@@ -30,7 +30,7 @@ def recheck(
     moved = find_anchor(file, anchor, location) if anchor is not None else None
     places = [location] if moved is None or moved.line == location.line else [location, moved]
     places = [place for place in places if not is_suppressed(file, place, finding.code, finding.slug)]
-    fixer = fixers().get(finding.slug)
+    fixer = fixer_of(finding.slug)
     if fixer is None:
         # Nothing can be confirmed: the statement itself is the evidence, as far as it was anchored.
         kept = moved if anchor is not None else location

@@ -121,7 +121,7 @@ def test_a_fault_whose_cure_the_source_holds_was_recorded_before_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, is_elsewhere: bool, severity: Severity
 ) -> None:
     fixer = Fixer("made-up", lambda case: None, cure=Cure(re.compile(words), is_elsewhere))
-    monkeypatch.setattr("torchtraceap.codemap.place.fixers", lambda: {"made-up": fixer})
+    monkeypatch.setattr("torchtraceap.codemap.place.fixer_of", {"made-up": fixer}.get)
     text = MODEL.replace("return x.exp()", "return x.exp() + x.cos()")
     (found,) = placed(recorded("made-up", ops={"sin": 1}), tmp_path, text).findings
     assert found.severity is severity
@@ -132,7 +132,7 @@ def test_a_fixer_that_fails_costs_its_own_fix_only(tmp_path: Path, monkeypatch: 
     def fail(case: Case) -> Confirmation | None:
         raise LookupError("no such thing")
 
-    monkeypatch.setattr("torchtraceap.codemap.place.fixers", lambda: {"made-up": Fixer("made-up", fail)})
+    monkeypatch.setattr("torchtraceap.codemap.place.fixer_of", {"made-up": Fixer("made-up", fail)}.get)
     report = placed(recorded("made-up", ops={"sin": 1}), tmp_path)
     assert lines(report) == [6]
     assert report.trace.problems[-1] == "the fix of made-up failed: LookupError: no such thing"
@@ -143,7 +143,7 @@ def test_an_unconfirmed_finding_is_a_hint_where_the_source_decides(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, required: bool, severity: Severity
 ) -> None:
     fixer = Fixer("made-up", lambda case: None, required=required)
-    monkeypatch.setattr("torchtraceap.codemap.place.fixers", lambda: {"made-up": fixer})
+    monkeypatch.setattr("torchtraceap.codemap.place.fixer_of", {"made-up": fixer}.get)
     report = placed(recorded("made-up", ops={"sin": 1}), tmp_path)
     assert [f.severity for f in report.findings] == [severity]
 
@@ -154,7 +154,7 @@ def test_a_confirmation_moves_the_finding_and_brings_its_fix(tmp_path: Path, mon
         fix = Fix("made-up", "Cache it", Safety.UNSAFE, ())
         return Confirmation(there, (fix,), (), "the sine is taken again and again")
 
-    monkeypatch.setattr("torchtraceap.codemap.place.fixers", lambda: {"made-up": Fixer("made-up", confirm)})
+    monkeypatch.setattr("torchtraceap.codemap.place.fixer_of", {"made-up": Fixer("made-up", confirm)}.get)
     report = placed(recorded("made-up", ops={"sin": 1, "exp": 0}), tmp_path)
     assert lines(report) == [11]
     found = report.findings[0]

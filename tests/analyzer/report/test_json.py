@@ -38,7 +38,7 @@ def test_the_keys_are_those_of_schema_1_in_their_order():
     finding = document["findings"][0]
     assert list(finding) == [
         "code", "slug", "severity", "title", "message", "cost_us_per_step", "saving_us_per_step", "saving_pct",
-        "probability", "evidence", "stage", "location", "related", "fixes", "removed_by", "diagnosis",
+        "probability", "evidence", "location", "related", "fixes", "diagnosis", "stage", "removed_by",
     ]  # fmt: skip
     assert list(finding["evidence"][0]) == ["id", "name", "value", "unit", "events"]
     assert list(finding["location"]) == ["path", "line", "column", "end_line", "end_column", "qualname", "how"]

@@ -41,7 +41,7 @@ def conv_norms(timeline: Timeline) -> list[ConvNorm]:
         return []
     calls = convolution_calls(timeline)
     shape_of = dict(zip(calls.rows.tolist(), calls.shapes, strict=True))
-    top = _outermost_forward(timeline)
+    top = outermost_forward(timeline)
     norm_name = trace.names.index(_NORM)
     places = np.flatnonzero(trace.name[top] == norm_name)
     norms = top[places]
@@ -67,7 +67,7 @@ def _by_kernels(timeline: Timeline, kernels: IntArray) -> bool | None:
     return False if any(_INFERENCE_KERNEL.search(name) for name in names) else None
 
 
-def _outermost_forward(timeline: Timeline) -> IntArray:
+def outermost_forward(timeline: Timeline) -> IntArray:
     """Operators that Python called, of the forward passes, thread by thread."""
     trace, tree = timeline.trace, timeline.tree
     rows = steady(timeline, trace.rows(Category.CPU_OP))

@@ -32,7 +32,10 @@ _FLAT_LAYERS = ("Linear", "Embedding")
 
 def mentions_channels_last(file: Outline, node: ast.AST) -> bool:
     """Whether code under a node sets the layout already."""
-    return any(isinstance(one, ast.Attribute) and one.attr.startswith("channels_last") for one in ast.walk(node))
+    return any(
+        isinstance(one, ast.Attribute | ast.Name) and last_name(one).startswith("channels_last")
+        for one in ast.walk(node)
+    )
 
 
 def is_converted(file: Outline, target: ast.expr | None, chain: ast.expr) -> bool:

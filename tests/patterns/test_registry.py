@@ -3,10 +3,12 @@
 import re
 from pathlib import Path
 
+from tests.shared import shared
 from torchtraceap.analyzer import patterns
 from torchtraceap.analyzer.patterns.base import Pattern
 from torchtraceap.analyzer.patterns.registry import all_patterns, pattern_by_slug, selected_patterns
 
+DETECTOR_ONLY = ("unexplained-hot-window",)
 FOLDER = Path(patterns.__file__).parent
 
 
@@ -28,6 +30,24 @@ def test_every_rule_explains_itself():
         assert text.startswith(f'"""{pattern.slug}: '), pattern.slug
         for heading in ("Trace: ", "Gate: "):
             assert f"\n{heading}" in text, (pattern.slug, heading)
+
+
+def test_every_pattern_of_the_catalogue_is_there():
+    text = shared("CATALOGUE.md").read_text("utf-8")
+    named = dict(re.findall(r"^\| (TAP\d{3}) \| ([a-z0-9-]+) \|", text, re.MULTILINE))
+    named |= {code: slug for code, slug in re.findall(r"`(TAP\d{3}) ([a-z0-9-]+)`", text) if slug not in DETECTOR_ONLY}
+    assert {pattern.code: pattern.slug for pattern in all_patterns()} == named
+    assert len(named) > 85
+
+
+def test_every_pattern_has_a_page():
+    pages = {path.stem for path in (FOLDER.parents[1] / "docs" / "patterns").glob("*.md")}
+    assert pages == {pattern.slug for pattern in all_patterns()}
+
+
+def test_groups_go_with_the_hundreds_of_the_codes():
+    groups = {("99" if "TAP99" in p.code else p.code[3], p.group) for p in all_patterns()}
+    assert len(groups) == len({hundred for hundred, _ in groups}) == len({group for _, group in groups}) == 11
 
 
 def test_selection_by_slug_or_code():

@@ -15,6 +15,7 @@ from torchtraceap.codemap.fixes.registry import fixers
 from torchtraceap.codemap.project import Parses, ProjectWorkspace, open_workspace
 
 DEVICES = (DeviceFacts(False, (8, 0), True, "2.9.0"), DeviceFacts(is_cpu=True, torch_version="2.9.0"))
+"""The second one is asked for what concerns the CPU alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,8 @@ def try_package(folder: Path, slugs: Sequence[str] = ()) -> Trial:
                         seen.add(key)
                         trial.hits.append(hit)
                         trial.failures += _faults(folder, parses, workspace, fixer, device, hit)
+            if found:
+                break
     return trial
 
 

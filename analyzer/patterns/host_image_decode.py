@@ -6,7 +6,7 @@ Trace: frames of decoders (PIL, OpenCV, torchvision.io, PyAV, imageio, ...) on t
 step or more; or waits for a loader's workers, where the source shows that they decode.
 Edit: with a device a third of the decoders' time is left, on the CPU two thirds (a faster decoder, or a smaller decoded
 size); of waits for workers a half.
-Gate: decoding under 5 % of the step; workers' waits whose data set does not decode (a hint); operators that decode on
+Gate: decoding under 5 % of the step; workers' waits whose data set does not decode; operators that decode on
 the device already.
 """
 
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -51,7 +52,7 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
             yield _candidate(timeline, group, left, "images are decoded on the host", probability=0.8)
     for waits in starved_waits(timeline):
         what = "the step waits for workers that decode images"
-        yield _candidate(timeline, waits, _LEFT_OF_WAITS, what, probability=0.6)
+        yield replace(_candidate(timeline, waits, _LEFT_OF_WAITS, what, probability=0.6), needs_source=True)
 
 
 def _candidate(timeline: Timeline, rows: IntArray, left: float, what: str, *, probability: float) -> Candidate:

@@ -15,6 +15,7 @@ lists.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -46,7 +47,8 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
         yield from _pinned_elsewhere(timeline, storages)
     elif not len(timeline.trace.rows(Category.PYTHON_FUNCTION)):
         for rows in starved_waits(timeline):
-            yield _candidate(timeline, rows, _scaled(rows, _LEFT_UNSEEN), (), probability=0.6)
+            unseen = _candidate(timeline, rows, _scaled(rows, _LEFT_UNSEEN), (), probability=0.6)
+            yield replace(unseen, needs_source=True)
 
 
 def _taken_over_here(timeline: Timeline, waits: IntArray, storages: IntArray, owner: IntArray) -> Iterator[Candidate]:

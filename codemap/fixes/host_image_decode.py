@@ -10,9 +10,10 @@ from ...analyzer.findings import Fix, Safety
 from .base import Case, Confirmation, Fixer
 from .calls import edit_call
 from .edits import Patch
-from .loaders import dataset_class, loader_argument, loaders_at
-from .outline import Outline, find, last_name, outline
-from .resolve import Definition, Resolver, Value
+from .loaders import loader_argument, loaders_at
+from .outline import Outline, last_name, outline
+from .resolve import Resolver, Value
+from .samples import calls_behind
 from .scene import Scene, scene, searcher
 
 _SLUG = "host-image-decode"
@@ -25,7 +26,6 @@ _SWITCH = re.compile(r"^use_(decord|torchcodec|turbojpeg|turbo_jpeg|nvjpeg|accim
 """Options by which code chooses a faster reader."""
 _FOLDERS = frozenset({"ImageFolder", "DatasetFolder", "ImageNet", "Kinetics", "UCF101", "CocoDetection"})
 """Data sets of torchvision that decode."""
-_MOST_FUNCTIONS = 30
 
 
 def _confirm(case: Case) -> Confirmation | None:
@@ -59,26 +59,11 @@ def _behind(resolver: Resolver, loader: Value) -> Value | None:
         )
         if folders:
             return folders[0]
-    dataset = dataset_class(resolver, loader)
-    if dataset is None:
-        return None
-    makers = [resolver.method(dataset, name) for name in ("__getitem__", "__iter__", "__getitems__")]
-    return next(_decoding_calls(resolver, [maker for maker in makers if maker is not None]), None)
+    return next((call for call in calls_behind(resolver, loader) if _is_decoding(call)), None)
 
 
-def _decoding_calls(resolver: Resolver, functions: list[Definition]) -> Iterator[Value]:
-    """Calls that decode in functions of the workspace and in those that they call, nearest first."""
-    seen: set[ast.AST] = set()
-    while functions and len(seen) < _MOST_FUNCTIONS:
-        function = functions.pop(0)
-        if function.node in seen:
-            continue
-        seen.add(function.node)
-        for call in find(function.node, ast.Call):
-            if _decodes(function.outline, call):
-                yield Value(function.outline, call)
-            elif (called := resolver.definition(Value(function.outline, call.func))) is not None:
-                functions.append(called)
+def _is_decoding(value: Value) -> bool:
+    return isinstance(value.node, ast.Call) and _decodes(value.outline, value.node)
 
 
 def _shown(decoding: Value, case: Case, *, in_worker: bool) -> Confirmation:

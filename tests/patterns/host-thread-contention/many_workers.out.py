@@ -1,0 +1,10 @@
+# at: for images in loader:
+# line: loader = DataLoader(
+# fix: unsafe
+from torch.utils.data import DataLoader
+
+
+def train(data, workers=6):
+    loader = DataLoader(data, batch_size=2, num_workers=workers)
+    for images in loader:
+        print(images.shape)

@@ -3,23 +3,21 @@
 `record --attention` measures them inside the model and writes them into the trace as ranges of no length, one for
 each execution of an attention layer, right behind its attention:
 
-    torchtraceap.attention {"layer": "blocks.3.attn", "importance": [0.31, 0.02, ...], "reach": [[8, 0.62], [16, 0.97]],
-                            "valid": 0.41}
+    torchtraceap.attention layer=blocks.3.attn importance=0.31,0.02,0.67 reach=8:0.62,16:0.97 valid=0.41
 
-A range that cannot be read is passed over. Other keys are ignored, so that later versions can say more.
+Plain words, as the profiler writes names into its JSON without escaping quotes. A range that cannot be read is passed
+over. Other words are ignored, so that later versions can say more.
 """
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass
-from typing import cast
 
 from ..trace.model import Trace
 
 PREFIX = "torchtraceap.attention "
-"""What the name of every such range begins with; JSON follows."""
+"""What the name of every such range begins with; `key=value` words follow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,37 +53,37 @@ def parse(name: str) -> AttentionStatistics | None:
     """The statistics that a range's name holds; None for any other range, and for one that is damaged."""
     if not name.startswith(PREFIX):
         return None
+    said = dict(_pair(word, "=") for word in name[len(PREFIX) :].split())
     try:
-        said = json.loads(name[len(PREFIX) :])
-        return _from_json(said) if isinstance(said, dict) else None
-    except (ValueError, TypeError):
+        importance = tuple(float(share) for share in _items(said.get("importance", "")))
+        pairs = [_pair(item, ":") for item in _items(said.get("reach", ""))]
+        reach = tuple(Reach(int(window), float(share)) for window, share in pairs)
+        valid = float(said.get("valid", "nan"))
+    except ValueError:
         return None
+    shares = (*importance, *(one.share for one in reach), 0.0 if math.isnan(valid) else valid)
+    if "layer" not in said or not all(0.0 <= share <= 1.0 for share in shares):
+        return None
+    ordered = tuple(sorted(reach, key=lambda one: one.window_tokens))
+    return AttentionStatistics(said["layer"], importance, ordered, valid)
+
+
+def _pair(text: str, mark: str) -> tuple[str, str]:
+    before, _, behind = text.partition(mark)
+    return before, behind
+
+
+def _items(text: str) -> list[str]:
+    return text.split(",") if text else []
 
 
 def text_of(statistics: AttentionStatistics) -> str:
     """The name of a range that holds `statistics`: what `parse` reads."""
-    said: list[tuple[str, object]] = [("layer", statistics.layer)]
+    words = [f"layer={statistics.layer}"]
     if statistics.importance:
-        said.append(("importance", [round(share, 5) for share in statistics.importance]))
+        words.append("importance=" + ",".join(f"{share:.5g}" for share in statistics.importance))
     if statistics.reach:
-        said.append(("reach", [[one.window_tokens, round(one.share, 5)] for one in statistics.reach]))
+        words.append("reach=" + ",".join(f"{one.window_tokens}:{one.share:.5g}" for one in statistics.reach))
     if not math.isnan(statistics.valid_share):
-        said.append(("valid", round(statistics.valid_share, 5)))
-    return PREFIX + json.dumps(dict(said))
-
-
-def _from_json(said: object) -> AttentionStatistics:
-    """Raises ValueError or TypeError where a value is not of its kind."""
-    held = cast("dict[str, object]", said)
-    importance = tuple(float(share) for share in cast("list[float]", held.get("importance", ())))
-    reach = tuple(
-        Reach(int(window), float(share)) for window, share in cast("list[list[float]]", held.get("reach", ()))
-    )
-    valid = float(cast("float", held.get("valid", math.nan)))
-    if any(not 0.0 <= share <= 1.0 for share in (*importance, *(one.share for one in reach))):
-        raise ValueError("a share lies between 0 and 1")
-    return AttentionStatistics(str(held.get("layer", "")), importance, tuple(sorted(reach, key=_window)), valid)
-
-
-def _window(reach: Reach) -> int:
-    return reach.window_tokens
+        words.append(f"valid={statistics.valid_share:.5g}")
+    return PREFIX + " ".join(words)

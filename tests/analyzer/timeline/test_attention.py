@@ -162,11 +162,12 @@ def test_statistics_are_read_as_they_were_written(said):
     "name",
     [
         "forward",
-        "torchtraceap.attention {",
-        "torchtraceap.attention [1]",
-        'torchtraceap.attention {"importance": [2.0]}',
-        'torchtraceap.attention {"importance": 3}',
-        'torchtraceap.attention {"reach": [[1]]}',
+        "torchtraceap.attention ",
+        "torchtraceap.attention importance=0.5,0.5",
+        "torchtraceap.attention layer=a importance=2.0",
+        "torchtraceap.attention layer=a importance=x",
+        "torchtraceap.attention layer=a reach=8",
+        "torchtraceap.attention layer=a valid=1.2",
     ],
 )
 def test_a_damaged_range_holds_no_statistics(name):

@@ -10,10 +10,14 @@ GEMM = "ampere_sgemm_128x64_tn"
 
 
 def _micro_step(b: TraceBuilder, *, exchange_us: float, kernel_us: float = 200) -> Iterator[Exchange]:
-    with b.frame("nn.Module: DistributedDataParallel_0"), b.annotation("DistributedDataParallel.forward", us=20):
-        with b.frame("nn.Module: Model_0"), b.frame("source.py(21): forward"):
-            for _ in range(2):
-                b.leaf("aten::linear", us=20, kernel=GEMM, kernel_us=kernel_us)
+    with (
+        b.frame("nn.Module: DistributedDataParallel_0"),
+        b.annotation("DistributedDataParallel.forward", us=20),
+        b.frame("nn.Module: Model_0"),
+        b.frame("source.py(21): forward"),
+    ):
+        for _ in range(2):
+            b.leaf("aten::linear", us=20, kernel=GEMM, kernel_us=kernel_us)
     with b.frame("torch/_tensor.py(570): backward"):
         b.leaf("aten::mm", us=20, kernel=GEMM, kernel_us=2 * kernel_us)
         yield Exchange(us=exchange_us)

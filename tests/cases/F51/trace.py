@@ -11,15 +11,15 @@ SHAPE = (32, 32, 56, 56)
 
 
 def _step(b: TraceBuilder, rank: int, step: int) -> Iterator[Exchange]:
-    with b.frame("nn.Module: DistributedDataParallel_0"), b.frame("nn.Module: MobileNet_0"):
-        with b.frame("source.py(18): forward"):
-            for _ in range(LAYERS):
-                b.leaf("aten::conv2d", us=15, kernel="conv2d_c1_k1_nchw_hw_packed_kernel", kernel_us=40)
-                with b.frame("torch/nn/modules/_functions.py(9): forward"):
-                    b.leaf("aten::batch_norm_stats", us=10, kernel="batch_norm_collect_statistics", shapes=[SHAPE])
-                    for elements in (SHAPE[1], SHAPE[1], 1):
-                        yield Exchange("all_gather", us=30, elements=elements)
-                    b.leaf("aten::batch_norm_elemt", us=10, kernel="batch_norm_transform_input", shapes=[SHAPE])
+    frames = ("nn.Module: DistributedDataParallel_0", "nn.Module: MobileNet_0", "source.py(18): forward")
+    with b.frame(frames[0]), b.frame(frames[1]), b.frame(frames[2]):
+        for _ in range(LAYERS):
+            b.leaf("aten::conv2d", us=15, kernel="conv2d_c1_k1_nchw_hw_packed_kernel", kernel_us=40)
+            with b.frame("torch/nn/modules/_functions.py(9): forward"):
+                b.leaf("aten::batch_norm_stats", us=10, kernel="batch_norm_collect_statistics", shapes=[SHAPE])
+                for elements in (SHAPE[1], SHAPE[1], 1):
+                    yield Exchange("all_gather", us=30, elements=elements)
+                b.leaf("aten::batch_norm_elemt", us=10, kernel="batch_norm_transform_input", shapes=[SHAPE])
     b.leaf("aten::mean", us=10, kernel="reduce_kernel", kernel_us=5)
     with b.frame("torch/_tensor.py(570): backward"):
         for _ in range(LAYERS):

@@ -8,10 +8,14 @@ from torchtraceap.analyzer.trace.model import Trace
 
 
 def _micro_step(b: TraceBuilder) -> Iterator[Exchange]:
-    with b.frame("nn.Module: DistributedDataParallel_0"), b.annotation("DistributedDataParallel.forward", us=20):
-        with b.frame("nn.Module: Detector_0"), b.frame("source.py(16): forward"):
-            for _ in range(4):
-                b.leaf("aten::conv2d", us=20, kernel="scudnn_128x64_relu", kernel_us=900)
+    with (
+        b.frame("nn.Module: DistributedDataParallel_0"),
+        b.annotation("DistributedDataParallel.forward", us=20),
+        b.frame("nn.Module: Detector_0"),
+        b.frame("source.py(16): forward"),
+    ):
+        for _ in range(4):
+            b.leaf("aten::conv2d", us=20, kernel="scudnn_128x64_relu", kernel_us=900)
     for name in ("sub", "square", "mean", "mul"):
         b.leaf(f"aten::{name}", us=10, kernel="vectorized_elementwise_kernel", kernel_us=10)
     with b.frame("torch/_tensor.py(570): backward"):

@@ -19,6 +19,7 @@ _CONVOLVING = (
     KernelClass.GEMM_TENSOR_CORE,
     KernelClass.GEMM_SIMT,
 )
+_IS_CONVOLVING = np.array([kind in _CONVOLVING for kind in KernelClass], dtype=np.bool_)
 
 
 def autotuning(timeline: Timeline) -> bool | None:
@@ -38,7 +39,7 @@ def kernels_tried(timeline: Timeline, hosts: IntArray) -> list[IntArray]:
     """For each host operator (not overlapping) the convolution and matrix kernels that it launched, in time order."""
     classes = timeline.kernel_class
     launched = launched_by(timeline, hosts)
-    return [np.sort(rows[np.isin(classes[rows], _CONVOLVING)]) for rows in launched]
+    return [np.sort(rows[_IS_CONVOLVING[classes[rows]]]) for rows in launched]
 
 
 def shapes_vary(timeline: Timeline, calls: ConvCalls) -> bool:

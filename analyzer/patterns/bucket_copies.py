@@ -35,10 +35,11 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
     if not len(copies) or count_per_step(timeline, copies) < _MIN_COPIES:
         return
     anchors = python_places(timeline, copies)
+    launched = launched_by(timeline, copies)
     occurrences = (
-        Occurrence(anchor, Edit(removed_ops=rows), _cost_rows(timeline, rows))
+        Occurrence(anchor, Edit(removed_ops=copies[chosen]), _cost_rows(copies, launched, chosen))
         for anchor in distinct(anchors).tolist()
-        for rows in [copies[anchors == anchor]]
+        for chosen in [np.flatnonzero(anchors == anchor)]
     )
     events = events_of(timeline, in_typical_step(timeline, copies))
     for group in by_site(timeline, occurrences):
@@ -50,9 +51,10 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
         )
 
 
-def _cost_rows(timeline: Timeline, rows: IntArray) -> IntArray:
-    launched = np.sort(np.concatenate(launched_by(timeline, rows)))
-    return launched if len(launched) else rows
+def _cost_rows(copies: IntArray, launched: list[IntArray], chosen: IntArray) -> IntArray:
+    """The device work of the chosen copies, or they themselves where none is recorded."""
+    rows = np.sort(np.concatenate([launched[k] for k in chosen.tolist()]))
+    return rows if len(rows) else copies[chosen]
 
 
 PATTERN = Pattern(

@@ -16,6 +16,7 @@ _NOT_A_BATCH = re.compile(
 )
 """What a loop over something else than a batch goes through."""
 _TRAINS = frozenset({"backward", "step", "zero_grad", "load_state_dict", "save"})
+_JOINS = ("cat", "concat", "hstack", "vstack", "pad", "append")
 _GROWS = frozenset({"append", "extend", "add", "update", "insert"})
 
 
@@ -94,7 +95,7 @@ def is_batch(loop: Loop) -> bool:
 def carried(loop: Loop) -> set[str]:
     """Names that bring a value from one round to the next: read before the round has set them.
 
-    Sums, and lists that grow, are none: the rounds' order doesn't matter to them.
+    Sums, and lists and tensors that grow, are none: no round looks at what the ones before it gave.
     """
     if not isinstance(loop.node, ast.For):
         return set()
@@ -127,12 +128,15 @@ def _follow(body: list[ast.stmt], known: set[str], stored: set[str], found: set[
 
 
 def _is_sum(statement: ast.stmt) -> bool:
-    """`total += x`, `total = total + x`."""
+    """`total += x`, `total = total + x`, `all = torch.cat([all, x])`, `ids = F.pad(ids, ...)`."""
     match statement:
         case ast.AugAssign(op=ast.Add()):
             return True
         case ast.Assign(targets=[ast.Name(id=name)], value=ast.BinOp(left=ast.Name(id=left), op=ast.Add())):
             return name == left
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(args=[first, *_]) as call):
+            parts = first.elts if isinstance(first, ast.List | ast.Tuple) else [first]
+            return last_name(call.func) in _JOINS and any(last_name(part) == name for part in parts)
         case _:
             return False
 

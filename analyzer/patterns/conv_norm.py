@@ -10,8 +10,8 @@ import numpy as np
 from ..timeline.convolution_calls import ConvShape, convolution_calls
 from ..timeline.model import Timeline
 from ..timeline.op_inputs import of_each
-from ..timeline.select import launched_by, steady
-from ..trace.model import NONE, Category, IntArray
+from ..timeline.select import launched_by, outermost_forward
+from ..trace.model import NONE, IntArray
 
 _NORM = "aten::batch_norm"
 _COUNTS = ("aten::add_", "aten::add")
@@ -65,16 +65,6 @@ def _by_kernels(timeline: Timeline, kernels: IntArray) -> bool | None:
     if any(_TRAINING_KERNEL.search(name) for name in names):
         return True
     return False if any(_INFERENCE_KERNEL.search(name) for name in names) else None
-
-
-def outermost_forward(timeline: Timeline) -> IntArray:
-    """Operators that Python called, of the forward passes, thread by thread."""
-    trace, tree = timeline.trace, timeline.tree
-    rows = steady(timeline, trace.rows(Category.CPU_OP))
-    parent = tree.parent[rows]
-    is_top = (parent == NONE) | (tree.op[np.maximum(parent, 0)] == NONE)
-    top = rows[is_top & (timeline.forward_op[rows] == NONE)]
-    return top[np.lexsort((trace.ts_ns[top], trace.thread[top]))]
 
 
 def _made_by(timeline: Timeline, top: IntArray, place: int) -> int:

@@ -32,12 +32,12 @@ from ..timeline.select import (
     inside,
     launched_by,
     outermost,
+    outermost_forward,
     steady,
     us_per_step,
 )
 from ..trace.model import NONE, Category, Dims, IntArray, OpInputs
 from .base import Candidate, FixKind, Occurrence, Pattern
-from .conv_norm import outermost_forward
 from .occurrences import by_site
 from .rates import is_noticeable
 

@@ -76,19 +76,29 @@ BACKWARD: dict[str, tuple[int, int, int]] = {
 def forward_cost(op: str, inputs: OpInputs, hints: ShapeHints) -> Cost | None:
     """Cost of a forward call; None when its output size is not recorded and no backward call tells it."""
     data, weight = inputs.shape(0), inputs.shape(1)
-    if len(data) < 3 or len(weight) != len(data):
+    output = output_of(op, inputs) or hints.convolution_output.get((data, weight))
+    if output is None or len(data) < 3 or len(weight) != len(data):
         return None
-    stride_at, padding_at, dilation_at, transposed_at, output_padding_at = CONVOLUTIONS[op]
-    transposed = transposed_at == -2 or (transposed_at >= 0 and inputs.value(transposed_at) == "True")
+    moved = tensor_bytes(inputs) + prod(output) * element_bytes(inputs, 0)
+    return Cost(_convolution_flops(output, data, weight, _is_transposed(op, inputs)), moved, heavy=True)
+
+
+def output_of(name: str, inputs: OpInputs) -> Dims:
+    """Output sizes of a forward convolution's call, from what it recorded; () where that does not tell them."""
+    op = name.removeprefix("aten::")
+    data, weight = inputs.shape(0), inputs.shape(1)
+    if op not in CONVOLUTIONS or len(data) < 3 or len(weight) != len(data):
+        return ()
+    stride_at, padding_at, dilation_at, _, output_padding_at = CONVOLUTIONS[op]
     stride, padding, dilation, extra = (
         numbers(inputs, at) for at in (stride_at, padding_at, dilation_at, output_padding_at)
     )
-    output = _convolution_output(data, weight, transposed, stride, padding, dilation, extra)
-    output = output or hints.convolution_output.get((data, weight))
-    if output is None:
-        return None
-    moved = tensor_bytes(inputs) + prod(output) * element_bytes(inputs, 0)
-    return Cost(_convolution_flops(output, data, weight, transposed), moved, heavy=True)
+    return _convolution_output(data, weight, _is_transposed(op, inputs), stride, padding, dilation, extra) or ()
+
+
+def _is_transposed(op: str, inputs: OpInputs) -> bool:
+    transposed_at = CONVOLUTIONS[op][3]
+    return transposed_at == -2 or (transposed_at >= 0 and inputs.value(transposed_at) == "True")
 
 
 def _convolution_flops(output: Dims, data: Dims, weight: Dims, transposed: bool) -> float:

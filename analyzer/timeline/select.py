@@ -10,6 +10,7 @@ import numpy as np
 from ..trace.model import NONE, BoolArray, Category, Int32Array, IntArray
 from .columns import is_named, median
 from .edit import no_rows
+from .memo import once
 from .model import Phase, Timeline
 
 
@@ -74,6 +75,16 @@ def outermost(timeline: Timeline, rows: IntArray) -> IntArray:
     return np.sort(order[~inside])
 
 
+def outermost_forward(timeline: Timeline) -> IntArray:
+    """Operators that Python called, of the forward passes, thread by thread."""
+    trace, tree = timeline.trace, timeline.tree
+    rows = steady(timeline, trace.rows(Category.CPU_OP))
+    parent = tree.parent[rows]
+    is_top = (parent == NONE) | (tree.op[np.maximum(parent, 0)] == NONE)
+    top = rows[is_top & (timeline.forward_op[rows] == NONE)]
+    return top[np.lexsort((trace.ts_ns[top], trace.thread[top]))]
+
+
 def inside(timeline: Timeline, rows: IntArray | Int32Array, hosts: IntArray) -> IntArray:
     """For each of `rows` (host events), the index in `hosts` of the one that encloses it in time on its thread; NONE.
 
@@ -133,6 +144,7 @@ def launched_by(timeline: Timeline, hosts: IntArray) -> list[IntArray]:
     return _split(device, inside(timeline, runtime, hosts), len(hosts))
 
 
+@once
 def backward_ops(timeline: Timeline) -> IntArray:
     """The outermost operators of the backward passes of the steady steps."""
     rows = np.flatnonzero((timeline.forward_op != NONE) & (timeline.trace.cat == Category.CPU_OP))

@@ -8,8 +8,10 @@ from ...analyzer.findings import Fix, Safety
 from .base import Case, Confirmation, Fixer
 from .edits import Patch
 from .elementwise import is_mask, shape_root
+from .expressions import in_brackets
 from .imports import name_for
 from .outline import Outline, find, last_name
+from .resolve import Resolver, Value
 from .scene import Scene, scene, searcher
 from .versions import is_older
 
@@ -26,7 +28,8 @@ def _confirm(case: Case) -> Confirmation | None:
     # torch.where takes a number for a branch, of any type, from 2.0 on.
     fixable = () if is_older(case.device.torch_version, (2, 0)) else view.here.statements
     for statement in fixable:
-        if (fix := _assigned(file, statement) or _reduced(file, statement)) is not None:
+        fix = _assigned(file, statement) or _reduced(file, statement) or _added(view.resolver, file, statement)
+        if fix is not None:
             return Confirmation(file.location(statement, case.location), (fix,))
     return Confirmation(case.location) if _makes_shape(view) else None
 
@@ -118,6 +121,71 @@ def _reduced(file: Outline, statement: ast.stmt) -> Fix | None:
     if not count:
         return None
     return Fix(_SLUG, "Mask with torch.where instead of selecting", Safety.SAFE, patch.edits())
+
+
+def _added(resolver: Resolver, file: Outline, statement: ast.stmt) -> Fix | None:
+    """`x[mask] += v`, `v` a number or a tensor that is the same for every element selected: `x += where(mask, v, 0)`.
+
+    The mask may lack x's last dimensions, which no source tells: it is given as many as it needs.
+    """
+    match statement:
+        case ast.AugAssign(
+            target=ast.Subscript(value=ast.Name() | ast.Attribute() as target, slice=mask),
+            op=ast.Add() | ast.Sub() as op,
+            value=value,
+        ) if is_mask(file, mask):
+            pass
+        case _:
+            return None
+    root = shape_root(file, mask)
+    ranked = mask.id if isinstance(mask, ast.Name) else root.partition("@")[0] if root else ""
+    if not ranked or not _is_same_for_all(resolver, Value(file, value)):
+        return None
+    patch = Patch(file)
+    text, name, sign = file.segment(mask), file.segment(target), "+" if isinstance(op, ast.Add) else "-"
+    if root != shape_root(file, target):
+        text = f"{in_brackets(file, mask)}[(...,) + (None,) * ({name}.dim() - {ranked}.dim())]"
+    patch.replace(statement, f"{name} {sign}= {name_for(patch, 'torch.where')}({text}, {file.segment(value)}, 0)")
+    return Fix(_SLUG, "Add by torch.where, whose shape is fixed", Safety.SAFE, patch.edits())
+
+
+def _is_same_for_all(resolver: Resolver, value: Value) -> bool:
+    """Whether a value has no dimension that goes along the selected elements: a number, a weight of one row."""
+    node = value.node
+    if isinstance(node, ast.Constant | ast.UnaryOp):
+        return isinstance(getattr(node, "operand", node), ast.Constant)
+    if isinstance(node, ast.Attribute) and node.attr == "weight":
+        made = resolver.find(Value(value.outline, node.value), _is_call)
+        return bool(made) and all(_first_size(one, "torch.nn.Embedding") == 1 for one in made)
+    made = resolver.find(value, _is_parameter)
+    return bool(made) and all(_is_one_row(one) for one in made)
+
+
+def _is_call(value: Value) -> bool:
+    return isinstance(value.node, ast.Call)
+
+
+def _is_parameter(value: Value) -> bool:
+    return isinstance(value.node, ast.Call) and value.outline.dotted(value.node.func) == "torch.nn.Parameter"
+
+
+def _is_one_row(parameter: Value) -> bool:
+    """Whether a parameter is made with one dimension, or with two of which the first is 1."""
+    assert isinstance(parameter.node, ast.Call)
+    made = parameter.node.args[0] if parameter.node.args else None
+    if not isinstance(made, ast.Call) or last_name(made.func) not in ("zeros", "ones", "randn", "rand", "empty"):
+        return False
+    sizes = [arg for arg in made.args if not isinstance(arg, ast.Starred)]
+    if len(sizes) == 1:
+        return isinstance(sizes[0], ast.Constant | ast.Name | ast.Attribute)
+    return len(sizes) == 2 and isinstance(sizes[0], ast.Constant) and sizes[0].value == 1
+
+
+def _first_size(made: Value, kind: str) -> object:
+    node = made.node
+    assert isinstance(node, ast.Call)
+    is_kind = made.outline.dotted(node.func) == kind and bool(node.args)
+    return node.args[0].value if is_kind and isinstance(node.args[0], ast.Constant) else None
 
 
 def _picked(file: Outline, node: ast.expr) -> tuple[ast.expr, ast.expr] | None:

@@ -20,7 +20,13 @@ from .scene import Scene, scene, searcher
 
 _SLUG = "float64-leak"
 _ENTRANCES = ("torch.from_numpy", "torch.tensor", "torch.as_tensor", "torch.asarray")
-_MEANT = re.compile(r"double|float64|fp64|f64|precision|precise", re.IGNORECASE)
+_DOUBLE_NAME = re.compile(r"double|float64|fp64|f64|precise", re.IGNORECASE)
+_MEANT = re.compile(
+    r"precis|accura|exact|cancel|stab|overflow|on purpose|intention|(double|64)\w*: "
+    r"|(need|keep|must|require|want)\w* .*(double|64|digits)|(double|64|digits).* (need|keep|must|require|want)",
+    re.IGNORECASE,
+)
+"""Comments that give a reason for doubles, not those that only name them."""
 _TORCH_DOUBLES = ("torch.float64", "torch.double")
 _EXACT = ("matmul", "mm", "bmm", "dot", "einsum", "linear", "addmm", "lstsq", "solve", "copy_", "set_")
 """Operators that want all operands of one type, or take over the tensor's."""
@@ -119,7 +125,7 @@ def _is_meant(*values: Value) -> bool:
         lines = value.outline.file.lines[statement.lineno - 1 : statement.end_lineno]
         comments = [line.partition("#")[2] for line in lines]
         targets = [ast.unparse(target) for target in getattr(statement, "targets", [])]
-        if any(_MEANT.search(text) for text in (*comments, *targets)):
+        if any(map(_MEANT.search, comments)) or any(map(_DOUBLE_NAME.search, targets)):
             return True
     return False
 

@@ -3,7 +3,8 @@
 Why it is slow: libraries' transforms work on one image after the other, on one core, often in float32 or float64
 before the image is made small. A device does the same in a fraction of the time, and needs only the `uint8` pixels.
 Trace: frames of image transforms (torchvision, albumentations, transformers' image processors, PIL, OpenCV, ...) on the
-thread that runs the step; without stacks, in a trace with a device, resizing operators that launch nothing.
+thread that runs the step; without stacks, in a trace with a device, resizing operators that launch nothing. Or waits
+for a loader's workers, where the source shows transforms in a costly order.
 Edit: a tenth of the time is left with a device: sending pixels and launching a few kernels. On the CPU half is left: in
 `uint8`, resized before anything is made float, measured with torch 2.13, eight 640 x 360 images to 224 x 224 take 10 ms
 instead of 43.
@@ -20,13 +21,13 @@ import numpy as np
 
 from ..findings import Evidence, Stage
 from ..timeline.columns import is_named
-from ..timeline.edit import Edit, Scale
 from ..timeline.model import Phase, Timeline
 from ..timeline.python_work import frames_named, is_within_step
 from ..timeline.select import count_per_step, events_of, in_typical_step, launched_by, ops_named, outermost, us_per_step
-from ..timeline.sites import group_by_site
 from ..trace.model import IntArray
-from .base import Candidate, FixKind, Occurrence, Pattern
+from .base import Candidate, FixKind, Pattern
+from .host_calls import of_one_function, scaled
+from .loading import come_in_bursts, starved_waits
 
 _TRANSFORMS = re.compile(
     r"(^|/)(torchvision/transforms|albumentations|imgaug|kornia/augmentation|monai/transforms|timm/data/transforms\w*"
@@ -35,7 +36,8 @@ _TRANSFORMS = re.compile(
     r"|transformers/(?:models/\w+/)?(?:image_|video_|feature_)(?:processing|transforms|extraction)\w*"
     r"|PIL/Image(?:Ops|Enhance|Filter|Chops))[/.]"
     r"|(^|/)PIL/Image\.py\(\d+\): (resize|rotate|transform|crop|convert|filter|thumbnail|transpose|reduce)$"
-    r"|^<built-in function (warpAffine|warpPerspective|GaussianBlur|copyMakeBorder|remap|cvtColor|medianBlur)>"
+    r"|^<built-in function (resize|warpAffine|warpPerspective|copyMakeBorder|remap|cvtColor|GaussianBlur|medianBlur)>"
+    r"|^<built-in function (flip|rotate|LUT|addWeighted|filter2D)>"
     r"|^<built-in method (resize|transform|crop|rotate|convert|filter) of ImagingCore object"
 )
 _READING = re.compile(
@@ -51,35 +53,39 @@ _RESIZING = (
 _LEAST_SHARE = 0.05
 _LEFT_WITH_DEVICE = 0.1
 _LEFT_ON_CPU = 0.5
+_LEFT_OF_WAITS = 0.8
 
 
 def find(timeline: Timeline) -> Iterator[Candidate]:
-    """One candidate per place that transforms images on the host."""
-    rows = _transforms(timeline)
-    if not len(rows):
-        return
+    """One candidate per function that transforms images on the host, or loop that waits for workers which may."""
     left = _LEFT_ON_CPU if timeline.is_cpu_only else _LEFT_WITH_DEVICE
     remedy = "transforms on uint8 images" if timeline.is_cpu_only else "transforms on the device"
-    for group in group_by_site(timeline, rows):
-        spent_us = us_per_step(timeline, group)
-        if spent_us < _LEAST_SHARE * timeline.step_us:
-            continue
+    for functions in of_one_function(timeline, _transforms(timeline)):
+        rows = np.sort(np.concatenate(functions))
+        if us_per_step(timeline, rows) >= _LEAST_SHARE * timeline.step_us:
+            evidence = Evidence(
+                "transforms",
+                "calls of transforms per step",
+                count_per_step(timeline, rows),
+                "",
+                events_of(timeline, in_typical_step(timeline, rows)),
+            )
+            yield Candidate(
+                what="images are transformed on the host",
+                remedy=remedy,
+                occurrences=tuple(scaled(timeline, calls, left) for calls in functions),
+                evidence=(evidence,),
+                probability=0.6 if timeline.is_cpu_only else 0.85,
+            )
+    for waits in starved_waits(timeline):
         yield Candidate(
-            what="images are transformed on the host",
-            remedy=remedy,
-            occurrences=tuple(
-                Occurrence(row, Edit(scales=(Scale(np.array([row]), left),)), np.array([row])) for row in group.tolist()
-            ),
-            evidence=(
-                Evidence(
-                    "transforms",
-                    "calls of transforms per step",
-                    count_per_step(timeline, group),
-                    "",
-                    events_of(timeline, in_typical_step(timeline, group)),
-                ),
-            ),
-            probability=0.6 if timeline.is_cpu_only else 0.85,
+            what="the step waits for workers that transform images",
+            remedy="transforms on small uint8 images",
+            occurrences=tuple(scaled(timeline, np.array([row]), _LEFT_OF_WAITS) for row in waits.tolist()),
+            evidence=(Evidence("waits", "waits for workers per step", count_per_step(timeline, waits), ""),),
+            is_periodic=come_in_bursts(timeline, waits),
+            needs_source=True,
+            probability=0.6,
         )
 
 

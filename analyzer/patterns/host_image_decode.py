@@ -19,13 +19,11 @@ from dataclasses import replace
 import numpy as np
 
 from ..findings import Evidence, Stage
-from ..timeline.edit import Edit, Scale
 from ..timeline.model import Timeline
 from ..timeline.python_work import frames_named, is_within_step
 from ..timeline.select import count_per_step, events_of, in_typical_step, launched_by, outermost, us_per_step
-from ..timeline.sites import group_by_site
-from ..trace.model import IntArray
 from .base import Candidate, FixKind, Occurrence, Pattern
+from .host_calls import of_one_function, scaled
 from .loading import LEAST_SHARE, come_in_bursts, starved_waits
 
 _DECODES = re.compile(
@@ -47,23 +45,24 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
     rows = outermost(timeline, frames[is_within_step(timeline, frames)])
     works_on_device = np.array([len(launched) > 0 for launched in launched_by(timeline, rows)], dtype=np.bool_)
     left = _LEFT_ON_CPU if timeline.is_cpu_only else _LEFT_WITH_DEVICE
-    for group in group_by_site(timeline, rows[~works_on_device]):
-        if us_per_step(timeline, group) >= LEAST_SHARE * timeline.step_us:
-            yield _candidate(timeline, group, left, "images are decoded on the host", probability=0.8)
+    for functions in of_one_function(timeline, rows[~works_on_device]):
+        if us_per_step(timeline, np.concatenate(functions)) >= LEAST_SHARE * timeline.step_us:
+            occurrences = tuple(scaled(timeline, calls, left) for calls in functions)
+            yield _candidate(timeline, occurrences, "images are decoded on the host", probability=0.8)
     for waits in starved_waits(timeline):
+        occurrences = tuple(scaled(timeline, np.array([row]), _LEFT_OF_WAITS) for row in waits.tolist())
         what = "the step waits for workers that decode images"
-        yield replace(_candidate(timeline, waits, _LEFT_OF_WAITS, what, probability=0.6), needs_source=True)
+        yield replace(_candidate(timeline, occurrences, what, probability=0.6), needs_source=True)
 
 
-def _candidate(timeline: Timeline, rows: IntArray, left: float, what: str, *, probability: float) -> Candidate:
+def _candidate(timeline: Timeline, occurrences: tuple[Occurrence, ...], what: str, *, probability: float) -> Candidate:
+    rows = np.sort(np.concatenate([one.cost_rows for one in occurrences]))
     events = events_of(timeline, in_typical_step(timeline, rows))
     longest_ms = float(timeline.trace.dur_ns[rows].max()) / 1e6
     return Candidate(
         what=what,
         remedy="a faster decoder",
-        occurrences=tuple(
-            Occurrence(row, Edit(scales=(Scale(np.array([row]), left),)), np.array([row])) for row in rows.tolist()
-        ),
+        occurrences=occurrences,
         evidence=(
             Evidence("calls", "decodings or waits per step", count_per_step(timeline, rows), "", events),
             Evidence("longest", "longest of them", round(longest_ms, 3), "ms"),

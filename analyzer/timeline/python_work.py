@@ -30,6 +30,18 @@ def caller_of(timeline: Timeline, rows: IntArray) -> IntArray:
     return np.where(parent == NONE, NONE, tree.python[np.maximum(parent, 0)]).astype(np.int64)
 
 
+def by_execution(timeline: Timeline, rows: IntArray) -> list[IntArray]:
+    """`rows` (host events) parted by the execution of the function that calls them, and by step where that runs on.
+
+    Rows that no frame calls stand alone.
+    """
+    callers, steps = caller_of(timeline, rows), timeline.steps.of[rows]
+    groups: dict[tuple[int, int], list[int]] = {}
+    for row, caller, step in zip(rows.tolist(), callers.tolist(), steps.tolist(), strict=True):
+        groups.setdefault((caller, step) if caller != NONE else (NONE, -row), []).append(row)
+    return [np.array(group, dtype=np.int64) for group in groups.values()]
+
+
 def is_within_step(timeline: Timeline, rows: IntArray) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """For each of `rows`, whether it begins and ends inside its step: a training loop's own frame does not."""
     trace, steps = timeline.trace, timeline.steps

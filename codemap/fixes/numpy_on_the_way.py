@@ -154,9 +154,10 @@ def _is_array_call(value: Value) -> bool:
 
 
 def _is_double_array(resolver: Resolver, value: Value) -> bool:
-    """Whether a constant is an array of float64, which makes everything float64."""
-    given = [value] if _is_array_call(value) else _given(resolver, value)
-    arrays = [one for one in given if _is_array_call(one)]
+    """Whether a constant is an array of float64, or a list that becomes one: it makes everything float64."""
+    is_own = _is_array_call(value) or isinstance(value.node, ast.List | ast.Tuple)
+    given = [value] if is_own else _given(resolver, value)
+    arrays = [one for one in given if _is_array_call(one) or isinstance(one.node, ast.List | ast.Tuple)]
     return any(not _is_float32(one.outline, one.node) for one in arrays)
 
 

@@ -47,6 +47,30 @@ def positive_float_transforms_on_the_cpu() -> Trace:
     return on_cpu(body)
 
 
+def positive_many_small_calls_of_one_function() -> Trace:
+    """Each of them is next to nothing."""
+
+    def body(b: TraceBuilder) -> None:
+        with b.frame("serve.py(12): prepare", us=20):
+            for _ in range(12):
+                b.call("<built-in function cvtColor>", us=90)
+                b.call("<built-in function resize>", us=100)
+        _infer(b)
+
+    return on_device(body)
+
+
+def positive_workers_that_may_transform() -> Trace:
+    """The trace shows that workers are waited for; what they do, the source must tell."""
+
+    def body(b: TraceBuilder) -> None:
+        with b.annotation("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"):
+            b.host(8000)
+        _infer(b)
+
+    return on_device(body)
+
+
 def negative_transforms_on_the_device() -> Trace:
     def body(b: TraceBuilder) -> None:
         with b.frame("torchvision/transforms/v2/_container.py(51): forward", us=3000):

@@ -17,7 +17,9 @@ import numpy as np
 
 from ..trace.model import NONE, Category, Dims, Int8Array, IntArray
 from .attention_passes import Passes, attention_passes, neighbours, on_scores, scores_size
-from .columns import is_among
+from .columns import distinct, is_among
+from .edit import no_rows
+from .memo import once
 from .model import KernelClass, Phase, Timeline
 from .select import inside, launched_by, outermost, steady
 
@@ -142,6 +144,7 @@ class AttentionCall:
         return 2.0 * prod(self.query[:-1]) * self.key[-2] * (self.query[-1] + self.value[-1])
 
 
+@once
 def attention_calls(timeline: Timeline) -> list[AttentionCall]:
     """All attentions of the forward passes of the steady steps, in time order."""
     cores = sorted(_cores(timeline), key=lambda core: int(core.core[0]))
@@ -333,11 +336,14 @@ def part_times_us(timeline: Timeline, calls: list[AttentionCall]) -> np.ndarray:
         np.add.at(times, (owner, part), np.maximum(us[ops] - copied, 0.0))
         np.add.at(times, (owner, np.full(len(ops), Part.COPIES)), np.minimum(copied, us[ops]))
         return times
-    for op_owner, op_part, kernels in zip(owner.tolist(), part.tolist(), launched_by(timeline, ops), strict=True):
-        is_copy = is_among(timeline.kernel_class[kernels], _COPY_KERNELS) & (op_part == Part.COMPUTE)
-        is_sent = timeline.kernel_class[kernels] == KernelClass.COMMUNICATION
-        kind = np.where(is_sent, Part.COMMUNICATION, np.where(is_copy, Part.COPIES, op_part))
-        np.add.at(times, (np.full(len(kernels), op_owner), kind), us[kernels])
+    launched = launched_by(timeline, ops)
+    kernels = np.concatenate([no_rows(), *launched])
+    counts = [len(rows) for rows in launched]
+    owner, part = np.repeat(owner, counts), np.repeat(part, counts)
+    kind = timeline.kernel_class[kernels]
+    part[is_among(kind, _COPY_KERNELS) & (part == Part.COMPUTE)] = Part.COPIES
+    part[kind == KernelClass.COMMUNICATION] = Part.COMMUNICATION
+    np.add.at(times, (owner, part), us[kernels])
     return times
 
 
@@ -351,4 +357,4 @@ def part_rows(timeline: Timeline, calls: list[AttentionCall], part: Part) -> lis
     copies = outermost(timeline, steady(timeline, timeline.trace.rows_named(_COPIES_INSIDE)))
     holder = inside(timeline, copies, ops)
     copies, holder = copies[holder != NONE], owner[holder[holder != NONE]]
-    return [np.union1d(rows, copies[holder == k]) for k, rows in enumerate(own)]
+    return [distinct(np.concatenate([rows, copies[holder == k]])) for k, rows in enumerate(own)]

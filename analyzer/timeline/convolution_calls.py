@@ -9,6 +9,7 @@ import numpy as np
 from ..trace.model import NONE, Dims, FloatArray, IntArray, OpInputs
 from ..trace.scalars import whole_number
 from .columns import is_named
+from .memo import once
 from .model import Timeline
 from .op_inputs import numbers, of_each
 from .select import backward_of, backward_ops, inside, launched_by, ops_named
@@ -75,6 +76,7 @@ class ConvCalls:
         return ConvCalls(self.rows[at], tuple(self.shapes[i] for i in at.tolist()), self.time_ns[at], self.flops[at])
 
 
+@once
 def convolution_calls(timeline: Timeline) -> ConvCalls:
     """All forward convolutions, of one, two and three axes, transposed ones included."""
     trace = timeline.trace

@@ -17,6 +17,7 @@ import numpy as np
 from ..trace.model import NONE, Dims, IntArray, OpInputs
 from ..trace.scalars import whole_number
 from .edit import Scale
+from .memo import once
 from .model import Timeline
 from .op_inputs import of_each
 from .select import backward_of, backward_ops, ops_named
@@ -70,6 +71,7 @@ _OTHER_BACKWARD = {
 }
 
 
+@once
 def convolutions(timeline: Timeline) -> IntArray:
     """Forward 2D convolutions of the steady steps, outermost operators, those of recorded size known to be 2D only."""
     rows = ops_named(timeline, CONVOLUTIONS)

@@ -6,13 +6,14 @@ operators are the compute.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..trace.model import NONE, BoolArray, FloatArray, Int8Array, Int32Array, IntArray, Trace
+from .memo import Memo
 
 if TYPE_CHECKING:
     from .job import Job
@@ -367,6 +368,8 @@ class Timeline:
     graph: ReplayGraph
     job: Job | None = None
     """The other ranks of the same job, aligned with this one, where they were given."""
+    memo: Memo = field(default_factory=Memo, repr=False, compare=False)
+    """What was worked out of it since."""
 
     @property
     def is_cpu_only(self) -> bool:

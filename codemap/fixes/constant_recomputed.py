@@ -162,7 +162,7 @@ def _run(view: Scene, statement: ast.stmt, function: ast.AST) -> list[ast.stmt]:
         if not (isinstance(one, ast.Assign) and len(one.targets) == 1 and isinstance(one.targets[0], ast.Name)):
             return False
         question = Unchanging(view.resolver, file, function)
-        return all(question.holds(value) for value in _without_devices(file, one.value)) and not question.reads_inputs
+        return question.holds(one.value) and not question.reads_inputs
 
     if not is_movable(statement):
         return []
@@ -172,25 +172,6 @@ def _run(view: Scene, statement: ast.stmt, function: ast.AST) -> list[ast.stmt]:
     while end < len(block) and is_movable(block[end]):
         end += 1
     return block[first:end]
-
-
-def _without_devices(file: Outline, value: ast.expr) -> list[ast.expr]:
-    """The operands of an expression other than `device=...`: what must not come from the inputs."""
-    devices = {id(node.value) for node in find(value, ast.keyword) if node.arg == "device"}
-    parts: list[ast.expr] = []
-    waiting: list[ast.AST] = [value]
-    while waiting:
-        node = waiting.pop()
-        if id(node) in devices:
-            continue
-        if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
-            parts.append(node)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            is_function = file.dotted(node.func).startswith(("torch.", "math.", "numpy."))
-            waiting += [*node.args, *node.keywords, *([] if is_function else [node.func.value])]
-        else:
-            waiting.extend(ast.iter_child_nodes(node))
-    return parts
 
 
 def _read_behind(file: Outline, run: list[ast.stmt], function: ast.AST) -> list[str]:

@@ -30,7 +30,7 @@ class Unchanging:
     outline: Outline
     function: ast.AST
     reads_inputs: bool = False
-    """Whether anything asked so far takes sizes or a device from what the function is given."""
+    """Whether anything asked so far takes sizes from what the function is given; `device=` does not count."""
     _open: set[ast.AST] = field(default_factory=set)
 
     def holds(self, node: ast.expr, depth: int = 0) -> bool:
@@ -114,7 +114,11 @@ class Unchanging:
         if name in _FACT_METHODS and isinstance(call.func, ast.Attribute):
             self.reads_inputs = True
             return True
-        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        read_inputs = self.reads_inputs
+        if not all(self.holds(keyword.value, depth + 1) for keyword in call.keywords if keyword.arg == "device"):
+            return False
+        self.reads_inputs = read_inputs
+        given = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg != "device")]
         if dotted.startswith(("torch.", "math.", "numpy.")) or dotted in _BUILTINS:
             return all(self.holds(arg, depth + 1) for arg in given)
         if isinstance(call.func, ast.Attribute) and last_name(call.func.value) != "self":

@@ -1,7 +1,7 @@
 """sampling-point-copies: deformable attention copies maps or sampling points to another layout for each level.
 
-Why it is slow: `grid_sample` takes any strides, but each `.contiguous()`, or `reshape` of a permuted tensor, in front of
-it reads and writes all of a level's values or sampling points; levels and decoder layers multiply it.
+Why it is slow: `grid_sample` takes any strides, but each `.contiguous()`, or `reshape` of a permuted tensor, in front
+of it reads and writes all of a level's values or sampling points; levels and decoder layers multiply it.
 Trace: in one execution of a function at least two `aten::grid_sampler`, with `contiguous`, `clone` or copying `reshape`
 operators between the first and the last of them or right before, that really copy.
 Edit: these copies go with their launches and their backward. `grid_sampler` itself stays as it was.

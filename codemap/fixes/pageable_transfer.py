@@ -10,6 +10,7 @@ from .base import Case, Confirmation, Cure, Fixer
 from .calls import edit_call
 from .edits import Patch
 from .loaders import feeding, is_loader, loader_argument, loaders_at
+from .outline import COMPREHENSIONS
 from .resolve import Resolver, Value
 from .scene import Frame, Scene, scene, searcher
 from .settings import constants
@@ -25,9 +26,12 @@ def _confirm(case: Case) -> Confirmation | None:
     moves = moved_tensors(view.here)
     loaders = _loaders(view, moves)
     if not loaders:
-        pinned = ("pin_memory" in view.here.outline.segment(move) for move in moves)
+        pageable = [move for move in moves if "pin_memory" not in view.here.outline.segment(move)]
+        several = [move for move in pageable if _is_repeated(view.here, move)]
+        if several:
+            return Confirmation(case.location, (_pinned_by_hand(view.here, several),))
         # A copy of something that no loader made: nothing to switch on, and pinning it by hand copies it once more.
-        return Confirmation(case.location) if moves and not all(pinned) else None
+        return Confirmation(case.location) if pageable else None
     unpinned = [loader for loader in loaders if _is_unpinned(view.resolver, loader)]
     if not unpinned:
         return None
@@ -48,6 +52,25 @@ def _loaders(view: Scene, moves: list[ast.Call]) -> list[Value]:
         for loader in feeding(view.resolver, Value(view.here.outline, move.func.value)):
             found[loader.node] = loader
     return list(found.values()) or ([] if moves else _named_loaders(view))
+
+
+def _is_repeated(frame: Frame, move: ast.Call) -> bool:
+    """Whether a comprehension sends one tensor after the other: one is pinned while the one before is on its way."""
+    for above in frame.outline.ancestors(move):
+        if isinstance(above, COMPREHENSIONS):
+            return True
+        if isinstance(above, ast.stmt):
+            break
+    return False
+
+
+def _pinned_by_hand(frame: Frame, moves: list[ast.Call]) -> Fix:
+    file, patch = frame.outline, Patch(frame.outline)
+    for move in moves:
+        assert isinstance(move.func, ast.Attribute)
+        start, end = file.span(move.func)[1] - len(move.func.attr), file.span(move)[1]
+        patch.replace_span(start, end, "pin_memory()." + edit_call(file.text[start:end], {"non_blocking": "True"}))
+    return Fix(_SLUG, "Pin each tensor and copy without waiting", Safety.UNSAFE, patch.edits())
 
 
 def _named_loaders(view: Scene) -> list[Value]:

@@ -10,7 +10,9 @@ import numpy as np
 from ..timeline.attention import calls_by_layer, statistics_by_anchor
 from ..timeline.attention_calls import AttentionCall, attention_calls, enclosing_module
 from ..timeline.attention_stats import PREFIX, AttentionStatistics
+from ..timeline.columns import distinct
 from ..timeline.edit import Edit, Scale, no_rows
+from ..timeline.memo import once
 from ..timeline.model import Phase, Timeline
 from ..timeline.select import backward_of, backward_ops, inside, launched_by, outermost, steady
 from ..trace.model import NONE, Category, IntArray
@@ -27,6 +29,7 @@ class MeasuredLayer:
     statistics: AttentionStatistics
 
 
+@once
 def measured_layers(timeline: Timeline) -> list[MeasuredLayer]:
     """The layers that statistics were recorded of, in the order of their first execution."""
     if not any(name.startswith(PREFIX) for name in timeline.trace.names):
@@ -50,9 +53,9 @@ def projections_of(timeline: Timeline, calls: Iterable[AttentionCall]) -> list[I
     rows = trace.rows_named(_PROJECTIONS)
     rows = rows[(trace.cat[rows] == Category.CPU_OP) & (timeline.phase[rows] != Phase.BACKWARD)]
     rows = outermost(timeline, steady(timeline, rows))
-    distinct, which = np.unique(modules, return_inverse=True)
-    holder = inside(timeline, rows, distinct)
-    return [rows[holder == k] for k in which.tolist()]
+    holders = distinct(modules)
+    holder = inside(timeline, rows, holders)
+    return [rows[holder == k] for k in np.searchsorted(holders, modules).tolist()]
 
 
 def shrunk(timeline: Timeline, anchor: int, parts: Iterable[tuple[IntArray, float]]) -> Occurrence:
@@ -65,5 +68,5 @@ def shrunk(timeline: Timeline, anchor: int, parts: Iterable[tuple[IntArray, floa
         if not timeline.is_cpu_only:
             work = np.concatenate([no_rows(), *launched_by(timeline, work)])
         scales.append(Scale(work, share))
-    cost = np.unique(np.concatenate([no_rows(), *(scale.rows for scale in scales)]))
+    cost = distinct(np.concatenate([no_rows(), *(scale.rows for scale in scales)]))
     return Occurrence(anchor, Edit(scales=tuple(scales)), cost)

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..findings import Evidence, Stage
+from ..timeline.columns import distinct
 from ..timeline.model import Timeline
 from ..timeline.sites import group_by_site
 from .base import Candidate, FixKind, Occurrence, Pattern
@@ -55,7 +56,7 @@ def weak_heads(layer: MeasuredLayer) -> list[int]:
 def _occurrences(timeline: Timeline, layer: MeasuredLayer) -> Iterator[Occurrence]:
     kept = 1.0 - len(weak_heads(layer)) / len(layer.statistics.importance)
     for call, projections in zip(layer.calls, projections_of(timeline, layer.calls), strict=True):
-        yield shrunk(timeline, call.anchor, [(np.union1d(call.ops, projections), round(kept, 4))])
+        yield shrunk(timeline, call.anchor, [(distinct(np.concatenate([call.ops, projections])), round(kept, 4))])
 
 
 def _row(layer: MeasuredLayer) -> Evidence:

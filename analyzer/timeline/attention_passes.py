@@ -10,6 +10,7 @@ import numpy as np
 
 from ..trace.model import NONE, Category, Dims, IntArray
 from .columns import distinct, is_among
+from .memo import once
 from .model import Timeline
 from .op_inputs import tensors
 from .select import outermost, steady
@@ -17,7 +18,7 @@ from .select import outermost, steady
 _PRODUCTS = frozenset({"aten::matmul", "aten::bmm", "aten::baddbmm", "aten::einsum", "aten::__matmul__"})
 _SOFTMAX = frozenset({"aten::softmax", "aten::_softmax", "aten::_safe_softmax", "aten::special_softmax"})
 _PROJECTIONS = frozenset({"aten::linear", "aten::addmm", "aten::mm"})
-"""May stand between the softmax and the second product, which they make the values for."""
+"""May stand between the products, to make the values, or a bias."""
 _FOREIGN = frozenset(
     {"aten::conv1d", "aten::conv2d", "aten::conv3d", "aten::convolution"}
     | {"aten::layer_norm", "aten::batch_norm", "aten::group_norm"}
@@ -41,8 +42,13 @@ class Passes:
     values: int
 
 
-def attention_passes(timeline: Timeline) -> Iterator[Passes]:
+@once
+def attention_passes(timeline: Timeline) -> list[Passes]:
     """Product, pointwise operators with one softmax, product: among neighbouring operators of one parent."""
+    return list(_passes(timeline))
+
+
+def _passes(timeline: Timeline) -> Iterator[Passes]:
     trace, tree = timeline.trace, timeline.tree
     softmax = outermost(timeline, steady(timeline, _named(timeline, _SOFTMAX)))
     softmax = [row for row in softmax.tolist() if not _in_whole_attention(timeline, row)]
@@ -53,7 +59,9 @@ def attention_passes(timeline: Timeline) -> Iterator[Passes]:
     names = [trace.names[i] for i in trace.name[top].tolist()]
     for row in softmax:
         at = position[row]
-        before, after = _nearest_product(names, at, -1), _nearest_product(names, at, +1)
+        is_sized = len(trace.inputs_of(row).shape(0)) > 0
+        before = _nearest_product(names, at, -1, skips_layers=is_sized)
+        after = _nearest_product(names, at, +1, skips_layers=True)
         if before == NONE or after == NONE or trace.thread[top[before]] != trace.thread[top[after]]:
             continue
         attention = Passes(int(top[before]), top[before + 1 : after], row, int(top[after]))
@@ -83,9 +91,13 @@ def neighbours(timeline: Timeline, rows_like: IntArray) -> IntArray:
     return rows[np.lexsort((trace.ts_ns[rows], trace.thread[rows]))]
 
 
-def _nearest_product(names: list[str], at: int, step: int) -> int:
-    """Index of the product nearest to `at` in one direction; NONE if something foreign to attention comes first."""
-    foreign = _FOREIGN | _SOFTMAX | (_PROJECTIONS if step < 0 else frozenset())
+def _nearest_product(names: list[str], at: int, step: int, *, skips_layers: bool) -> int:
+    """Index of the product nearest to `at` in one direction; NONE if something foreign to attention comes first.
+
+    Layers may make the values between the softmax and the second product, or a bias (Swin v2's, from a small network)
+    before the softmax: there only sizes can tell them from layers of something else.
+    """
+    foreign = _FOREIGN | _SOFTMAX | (frozenset() if skips_layers else _PROJECTIONS)
     i = at + step
     while 0 <= i < len(names) and abs(i - at) <= _REACH:
         if names[i] in _PRODUCTS:

@@ -137,3 +137,48 @@ def negative_softmax_of_another_size() -> Trace:
         b.leaf("aten::bmm", kernel=GEMM, kernel_us=300, shapes=((8, 64, 32), (8, 32, 64)))
 
     return on_device(body)
+
+
+def positive_bias_from_a_small_network() -> Trace:
+    """Swin v2: between the first product and the softmax a network makes the bias, and it is gathered and added."""
+    q, k, s = (64, 3, 49, 32), (64, 3, 32, 49), (64, 3, 49, 49)
+
+    def body(b: TraceBuilder) -> None:
+        b.leaf("aten::linear", us=4000, shapes=((64, 49, 96), (288, 96)))
+        b.leaf("aten::matmul", us=3000, shapes=(q, k))
+        b.leaf("aten::mul", us=1500, shapes=(s, (3, 1, 1)))
+        b.leaf("aten::linear", us=200, shapes=((1, 13, 13, 2), (512, 2), (512,)))
+        b.leaf("aten::relu_", us=50, shapes=((1, 13, 13, 512),))
+        b.leaf("aten::linear", us=100, shapes=((1, 13, 13, 512), (3, 512)))
+        b.leaf("aten::index", us=100, shapes=((169, 3), ()))
+        b.leaf("aten::add", us=1500, shapes=(s, (1, 3, 49, 49)))
+        b.leaf("aten::softmax", us=3000, shapes=(s,))
+        b.leaf("aten::matmul", us=3000, shapes=(s, q))
+
+    return on_cpu(body)
+
+
+def positive_cross_attention() -> Trace:
+    """Queries of a decoder look at an image's tokens: as many scores as queries times keys."""
+    q, k, v, s = (8, 8, 100, 32), (8, 8, 32, 950), (8, 8, 950, 32), (8, 8, 100, 950)
+
+    def body(b: TraceBuilder) -> None:
+        b.leaf("aten::linear", us=9000, shapes=((8, 950, 256), (512, 256)))
+        b.leaf("aten::matmul", us=5000, shapes=(q, k))
+        b.leaf("aten::masked_fill", us=4000, shapes=(s, (8, 1, 1, 950)))
+        b.leaf("aten::softmax", us=5000, shapes=(s,))
+        b.leaf("aten::matmul", us=5000, shapes=(s, v))
+
+    return on_cpu(body)
+
+
+def negative_layers_between_a_product_and_a_classifier() -> Trace:
+    """Near miss: a product of maps, layers, and a softmax that is not of the product's result."""
+
+    def body(b: TraceBuilder) -> None:
+        b.leaf("aten::bmm", us=4000, shapes=((8, 64, 49), (8, 49, 64)))
+        b.leaf("aten::linear", us=1000, shapes=((8, 64, 64), (10, 64)))
+        b.leaf("aten::softmax", us=4000, shapes=((8, 64, 10),))
+        b.leaf("aten::bmm", us=4000, shapes=((8, 10, 64), (8, 64, 64)))
+
+    return on_cpu(body)

@@ -16,18 +16,17 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..findings import Evidence
-from ..timeline.chains import chains
+from ..timeline.chains import Chain, chains
 from ..timeline.columns import distinct
 from ..timeline.compiled import runs_compiled
 from ..timeline.edit import Edit, Scale
 from ..timeline.model import Timeline
 from ..timeline.roots import by_model_call, model_calls
-from ..timeline.select import backward_of, backward_ops, count_per_step, launched_by
+from ..timeline.select import count_per_step
 from ..trace.model import IntArray
 from .base import Candidate, FixKind, Occurrence, Pattern
 from .occurrences import by_site
 
-_SHORTEST = 2
 _PASSES_LEFT = 1.5
 _HOST_LEFT = 0.6
 
@@ -37,15 +36,14 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
     trace = timeline.trace
     if not len(timeline.steps.steady) or runs_compiled(timeline) or any("GraphLaunch" in name for name in trace.names):
         return
-    fused = chains(timeline, _SHORTEST)
+    fused = chains(timeline)
     if not fused:
         return
-    left = {int(chain.rows[0]): chain.rows for chain in fused}
-    heads = np.array(sorted(left), dtype=np.int64)
+    by_head = {int(chain.rows[0]): chain for chain in fused}
+    heads = np.array(sorted(by_head), dtype=np.int64)
     calls = set(model_calls(timeline).tolist())
-    backward = backward_ops(timeline)
     occurrences = [
-        _occurrence(timeline, anchor, [left[row] for row in rows.tolist()], backward, is_call=anchor in calls)
+        _occurrence(timeline, anchor, [by_head[row] for row in rows.tolist()], is_call=anchor in calls)
         for anchor, rows in by_model_call(timeline, heads)
     ]
     operators = np.sort(np.concatenate([chain.rows for chain in fused]))
@@ -68,21 +66,16 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
         )
 
 
-def _occurrence(
-    timeline: Timeline, anchor: int, chained: list[IntArray], backward: IntArray, *, is_call: bool
-) -> Occurrence:
+def _occurrence(timeline: Timeline, anchor: int, chained: list[Chain], *, is_call: bool) -> Occurrence:
     by_factor: dict[float, list[IntArray]] = {}
-    costs: list[IntArray] = []
-    for rows in chained:
-        hosts = np.sort(np.concatenate([rows, *backward_of(timeline, rows, backward)]))
-        device = np.concatenate([hosts[:0], *launched_by(timeline, hosts)])
-        work = hosts if timeline.is_cpu_only else device
-        by_factor.setdefault(round(min(1.0, _PASSES_LEFT / len(rows)), 3), []).append(work)
-        costs.append(work)
+    for chain in chained:
+        work = chain.hosts if timeline.is_cpu_only else chain.device
+        by_factor.setdefault(round(min(1.0, _PASSES_LEFT / len(chain.rows)), 3), []).append(work)
     scales = [Scale(distinct(np.concatenate(parts)), factor) for factor, parts in by_factor.items()]
+    costs = distinct(np.concatenate([scale.rows for scale in scales]))
     if is_call and not timeline.is_cpu_only:
         scales.append(Scale(np.array([anchor]), _HOST_LEFT))
-    return Occurrence(anchor, Edit(scales=tuple(scales)), distinct(np.concatenate(costs)))
+    return Occurrence(anchor, Edit(scales=tuple(scales)), costs)
 
 
 PATTERN = Pattern(

@@ -20,15 +20,11 @@ from ..timeline.columns import is_among
 from ..timeline.edit import Edit, Scale
 from ..timeline.model import Timeline
 from ..timeline.select import (
-    backward_of,
-    backward_ops,
     count_per_step,
     events_of,
     in_typical_step,
-    launched_by,
     us_per_step,
 )
-from ..trace.model import IntArray
 from .base import Candidate, FixKind, Occurrence, Pattern
 from .handwritten_norm_or_activation import composed_rows
 from .occurrences import by_site
@@ -40,14 +36,13 @@ _NOTICEABLE_SHARE = 0.01
 
 def find(timeline: Timeline) -> Iterator[Candidate]:
     """One candidate per function that holds a chain."""
-    found = chains(timeline, _SHORTEST)
+    found = [chain for chain in chains(timeline) if len(chain.rows) >= _SHORTEST]
     if not found:
         return
     named = composed_rows(timeline)
     found = [chain for chain in found if not is_among(chain.rows, named).any()]
-    backward = backward_ops(timeline)
     length = {int(chain.rows[0]): len(chain.rows) for chain in found}
-    for group in by_site(timeline, (_occurrence(timeline, chain, backward) for chain in found)):
+    for group in by_site(timeline, (_occurrence(timeline, chain) for chain in found)):
         cost_rows = np.sort(np.concatenate([occurrence.cost_rows for occurrence in group]))
         if us_per_step(timeline, cost_rows) < _NOTICEABLE_SHARE * timeline.step_us:
             continue
@@ -72,12 +67,10 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
         )
 
 
-def _occurrence(timeline: Timeline, chain: Chain, backward: IntArray) -> Occurrence:
+def _occurrence(timeline: Timeline, chain: Chain) -> Occurrence:
     left = round(_PASSES_LEFT / len(chain.rows), 3)
-    hosts = np.concatenate([chain.rows, *backward_of(timeline, chain.rows, backward)])
-    device = np.concatenate([hosts[:0], *launched_by(timeline, np.sort(hosts))])
-    edit = Edit(scales=(Scale(np.concatenate([hosts, device]), left),))
-    return Occurrence(int(chain.rows[0]), edit, np.sort(hosts if timeline.is_cpu_only else device))
+    edit = Edit(scales=(Scale(np.concatenate([chain.hosts, chain.device]), left),))
+    return Occurrence(int(chain.rows[0]), edit, chain.hosts if timeline.is_cpu_only else chain.device)
 
 
 PATTERN = Pattern(

@@ -38,6 +38,7 @@ class SiteFinder:
     def __init__(self, timeline: Timeline) -> None:
         self._timeline = timeline
         self._of_frame: dict[int, Site] = {}
+        self._function_of_frame: dict[int, int] = {}
 
     def site(self, row: int) -> Site:
         """What the trace shows of the place that caused `row`; equal for two executions of one source line.
@@ -61,10 +62,14 @@ class SiteFinder:
         if frame == NONE:
             stack = trace.stack_of(row)
             return _LINE.sub("", _stack_site(stack)[0]) if stack else NONE
-        while frame != NONE and is_library_frame(trace.name_of(frame)):
-            outer = int(tree.parent[frame])
-            frame = int(tree.python[outer]) if outer != NONE else NONE
-        return frame
+        if (known := self._function_of_frame.get(frame)) is not None:
+            return known
+        function = frame
+        while function != NONE and is_library_frame(trace.name_of(function)):
+            outer = int(tree.parent[function])
+            function = int(tree.python[outer]) if outer != NONE else NONE
+        self._function_of_frame[frame] = function
+        return function
 
     def _frame_site(self, frame: int) -> Site:
         known = self._of_frame.get(frame)

@@ -60,11 +60,14 @@ def chains(timeline: Timeline) -> list[Chain]:
     elementwise = is_pointwise[trace.name[rows]]
     elementwise[1:] &= (trace.thread[rows][1:] == trace.thread[rows][:-1]) | ~elementwise[:-1]
     bounds = np.flatnonzero(np.diff(np.concatenate([[False], elementwise, [False]])))
+    spans = [
+        span for span in zip(bounds[::2].tolist(), bounds[1::2].tolist(), strict=True) if span[1] - span[0] >= _SHORTEST
+    ]
     finder = SiteFinder(timeline)
+    sizes = iter(of_each(trace, np.concatenate([no_rows(), *(rows[start:end] for start, end in spans)]), _size))
     found: list[IntArray] = []
-    for start, end in zip(bounds[::2].tolist(), bounds[1::2].tolist(), strict=True):
-        if end - start >= _SHORTEST:
-            found.extend(_parts(timeline, finder, rows[start:end]))
+    for start, end in spans:
+        found.extend(_parts(timeline, finder, rows[start:end], list(islice(sizes, end - start))))
     return _with_work(timeline, found)
 
 
@@ -89,11 +92,10 @@ def _parted(each: list[IntArray], lengths: list[int]) -> list[list[IntArray]]:
     return [list(islice(remaining, length)) for length in lengths]
 
 
-def _parts(timeline: Timeline, finder: SiteFinder, run: IntArray) -> list[IntArray]:
+def _parts(timeline: Timeline, finder: SiteFinder, run: IntArray, sizes: list[Dims | None]) -> list[IntArray]:
     """A run of elementwise operators, parted where the function, the thread or the size changes."""
-    trace = timeline.trace
     functions = [finder.function(row) for row in run.tolist()]
-    keys = list(zip(functions, trace.thread[run].tolist(), of_each(trace, run, _size), strict=True))
+    keys = list(zip(functions, timeline.trace.thread[run].tolist(), sizes, strict=True))
     found: list[IntArray] = []
     start = 0
     for at in range(1, len(run) + 1):

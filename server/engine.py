@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -193,6 +193,7 @@ class Engine:
         """Analyse one trace and show what it says. False if that was not possible."""
         folder, trace = waiting.folder, waiting.trace
         report_path = str(report_file(folder.root, trace))
+        queued = dict(self._waiting)
 
         def job(job_id: int) -> Analyze:
             return Analyze(
@@ -216,6 +217,7 @@ class Engine:
             log.debug("%s", answer.details)
         if not isinstance(answer, Analyzed) or folder not in self.folders:
             return False
+        self._drop_ranks(waiting, answer, queued)
         self._take(waiting, answer)
         return True
 
@@ -237,6 +239,18 @@ class Engine:
         )  # fmt: skip
         for problem in (*summary.problems, *(f"missing from the recording: {m}" for m in summary.missing)):
             log.info("%s: %s", trace, problem)
+
+    def _drop_ranks(self, waiting: Waiting, answer: Analyzed, queued: Mapping[tuple[str, Path], Waiting]) -> None:
+        """The ranks of one job are one recording: those analysed with this one count and wait no more by themselves,
+        unless they have been written again since."""
+        folder = waiting.folder
+        for path in answer.report.trace.paths:
+            if path == str(waiting.trace):
+                continue
+            folder.state.drop(path)
+            key = (folder.uri, Path(path))
+            if key in queued and self._waiting.get(key) == queued[key]:
+                del self._waiting[key]
 
     # Showing
 

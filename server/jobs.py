@@ -7,13 +7,19 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..analyzer.findings import Finding, Report
 from ..codemap.fixes.base import Confirmation
 from ..codemap.project import Parses
 from .messages import Analyze, Analyzed, Recheck, Rechecked
 from .worker import JobError, OnProgress, run
+
+if TYPE_CHECKING:
+    from ..analyzer.detected import Analysis, Options
+    from ..analyzer.trace.model import Trace
 
 
 class Pipeline:
@@ -33,12 +39,10 @@ class Pipeline:
             from ..codemap import place  # noqa: F401
 
     def analyze(self, job: Analyze, on_progress: OnProgress) -> Analyzed:
-        """Read, analyse and place one trace; write its JSON report."""
-        from ..analyzer.analysis import analyze
+        """Read, analyse and place one trace, with the other ranks of its job beside it; write its JSON report."""
         from ..analyzer.detected import Options
         from ..analyzer.report.json import to_json
         from ..analyzer.trace.limits import TraceError
-        from ..analyzer.trace.read import read_trace
         from ..codemap.anchors import anchor_at
         from ..codemap.place import device_facts, place
         from ..codemap.project import open_workspace
@@ -47,11 +51,9 @@ class Pipeline:
         started_s = time.perf_counter()
         options = Options(min_saving_pct=job.min_saving_pct, model_type=job.model_type)
         try:
-            trace = read_trace(Path(job.trace), on_progress=lambda fraction: on_progress(0.5 * fraction, "reading"))
+            analysis = _analysis(Path(job.trace), options, on_progress)
         except TraceError as error:
             raise JobError(str(error)) from error
-        on_progress(0.5, "analysing")
-        analysis = analyze(trace, options)
         on_progress(0.8, "placing")
         workspace = open_workspace(Path(job.root), job.overlay)
         report = place(analysis, workspace, options)
@@ -83,6 +85,35 @@ class Pipeline:
                 break
             answers.append(recheck(suspect.finding, workspace, suspect.device, suspect.anchor))
         return Rechecked(job.id, tuple(answers))
+
+
+def _analysis(trace: Path, options: Options, on_progress: OnProgress) -> Analysis:
+    """The analysis of a trace, together with the complete traces of the job's other ranks."""
+    from ..analyzer.analysis import analyze, analyze_job
+    from ..analyzer.trace.limits import TraceError
+    from ..analyzer.trace.read import read_trace
+    from ..analyzer.trace.settle import is_complete
+    from .ranks import is_only_called_a_job, ranks_beside
+
+    paths = [path for path in ranks_beside(trace) if path == trace or is_complete(path)]
+
+    def read(path: Path, before: float, share: float) -> Trace:
+        return read_trace(path, on_progress=lambda part: on_progress(0.5 * (before + part * share), "reading"))
+
+    def each_rank() -> Iterator[Trace | str]:
+        for number, path in enumerate(paths):
+            try:
+                yield read(path, number / len(paths), 1 / len(paths))
+            except TraceError as error:
+                yield str(error)
+
+    if len(paths) > 1:
+        analysis = analyze_job(each_rank(), options)
+        if not is_only_called_a_job(analysis):
+            return analysis
+    alone = read(trace, 0.0, 1.0)
+    on_progress(0.5, "analysing")
+    return analyze(alone, options)
 
 
 def _paths(report: Report) -> set[str]:

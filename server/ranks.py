@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..analyzer.detected import Analysis
 from ..analyzer.timeline.rank_names import name_without_rank, rank_in_name, time_in_name_ns
 from ..analyzer.trace.model import NONE, Distributed
 from ..analyzer.trace.peek import peek_distributed
@@ -51,6 +52,12 @@ def ranks_beside(path: Path) -> tuple[Path, ...]:
     else:
         return (path,)
     return next((job for job in group_ranks(sorted(beside)) if path in job), (path,))
+
+
+def is_only_called_a_job(analysis: Analysis) -> bool:
+    """Whether traces whose names speak of ranks, and no more, turn out to have no collective in common."""
+    timeline = analysis.timeline
+    return timeline.job is not None and timeline.trace.info.distributed is None and not len(timeline.job.step)
 
 
 def _is_called_alike(one: Path, other: Path) -> bool:

@@ -22,7 +22,7 @@ from ...analyzer.trace.read import read_trace
 from ...codemap.place import place
 from ...codemap.project import ProjectWorkspace, open_workspace
 from ..merge import merge_reports
-from ..ranks import group_ranks
+from ..ranks import group_ranks, is_only_called_a_job
 from .progress import Reporter, reporting
 
 TRACE_SUFFIXES = (".json", ".json.gz")
@@ -55,7 +55,7 @@ def examine(traces: Sequence[str], source: Path, options: Options, stderr: Conso
             except (TraceError, OSError) as error:
                 errors.append(_sentence(paths[0], error))
                 continue
-            if _is_only_called_a_job(analysis):
+            if is_only_called_a_job(analysis):
                 waiting[:0] = [(path,) for path in paths]
                 continue
             reporter.stage(f"finding the lines of {paths[0].name}")
@@ -148,12 +148,6 @@ def _analyze(paths: Sequence[Path], options: Options, reporter: Reporter) -> Ana
         reporter.stage(f"analyzing {paths[0].name}")
         return analyze(trace, options)
     return analyze_job(_read_each(paths, reporter), options)
-
-
-def _is_only_called_a_job(analysis: Analysis) -> bool:
-    """Whether traces whose names speak of ranks, and no more, turn out to have no collective in common."""
-    timeline = analysis.timeline
-    return timeline.job is not None and timeline.trace.info.distributed is None and not len(timeline.job.step)
 
 
 def _read_each(paths: Sequence[Path], reporter: Reporter) -> Iterator[Trace | str]:

@@ -9,9 +9,11 @@ import pytest
 from tests.shared import shared
 from torchtraceap.analyzer.trace.model import Distributed
 from torchtraceap.analyzer.trace.peek import peek_distributed
+from torchtraceap.server.jobs import Pipeline
+from torchtraceap.server.messages import Analyze
 from torchtraceap.server.ranks import group_ranks, ranks_beside
 
-from .cli import torchtraceap
+from .cli import TRACE, torchtraceap
 
 MINUTE_S = 60
 NOON_MS = 1_790_000_000_000
@@ -146,3 +148,31 @@ def test_a_job_of_which_nothing_can_be_read_is_an_error(tmp_path):
     result = torchtraceap("analyze", tmp_path, "--source", tmp_path)
     assert result.exit_code == 2
     assert "rank0.json" in result.stderr and "rank1.json" in result.stderr
+
+
+def analyzed_by_worker(trace, root):
+    job = Analyze(1, str(trace), str(root), {}, 1.0, "auto", str(root / "report.json"))
+    return Pipeline("analysis").analyze(job, lambda share, stage: None)
+
+
+def test_the_worker_analyses_the_ranks_that_lie_beside_a_trace(job, tmp_path):
+    whole = sorted(job.iterdir())
+    half_written = whole[6]
+    half_written.write_bytes(half_written.read_bytes()[:20_000])
+    answer = Pipeline("analysis").analyze(
+        Analyze(1, str(whole[3]), str(tmp_path), {}, 1.0, "auto", str(tmp_path / "report.json")),
+        lambda share, stage: None,
+    )
+    assert [path.rpartition("/")[2] for path in answer.report.trace.paths] == [
+        path.name for path in whole if path is not half_written
+    ]
+    assert any("rank 7" in finding.message for finding in answer.report.findings)
+    assert any("missing: 6" in problem for problem in answer.report.trace.problems)
+
+
+def test_the_worker_takes_traces_that_only_look_like_ranks_by_themselves(tmp_path):
+    for rank in range(2):
+        shutil.copy(TRACE, tmp_path / f"rank{rank}.pt.trace.json.gz")
+    trace = tmp_path / "rank1.pt.trace.json.gz"
+    answer = analyzed_by_worker(trace, tmp_path)
+    assert answer.report.trace.paths == (str(trace),)

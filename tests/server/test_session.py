@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -232,6 +233,31 @@ async def test_the_newest_trace_wins_and_recurring_findings_say_so(client: Clien
     (project / "runs" / "new.json").unlink()
     (project / "runs" / "old.json").unlink()
     await until(lambda: not client.diagnostics[uri], "the diagnostic to go with its traces")
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+async def test_ranks_of_one_job_are_one_recording(client: Client, project: Path, model: Path, at_once: bool) -> None:
+    alone = report(slow(saving_us=9000.0))
+    names = [str(project / "runs" / f"rank{rank}.json") for rank in range(2)]
+    job = report(slow(saving_us=3000.0))
+    job = replace(job, trace=replace(job.trace, paths=tuple(names)))
+    uri = model.as_uri()
+
+    def savings() -> list[float]:
+        return [d.data["saving_us_per_step"] for d in client.diagnostics.get(uri, ())]
+
+    if at_once:
+        write_trace(Path(names[0]), alone, recorded_s=1000.0)
+        write_trace(Path(names[1]), job, recorded_s=1001.0)
+        await begin(client, project)
+    else:
+        await begin(client, project)
+        write_trace(Path(names[0]), alone, recorded_s=1000.0)
+        await until(lambda: savings() == [9000.0], "the finding of the rank that landed first")
+        write_trace(Path(names[1]), job, recorded_s=1001.0)
+    await until(lambda: savings() == [3000.0], "the job's finding")
+    (diagnostic,) = client.diagnostics[uri]
+    assert "recordings" not in diagnostic.message
 
 
 async def test_hints_and_unplaced_findings(client: Client, project: Path, model: Path) -> None:

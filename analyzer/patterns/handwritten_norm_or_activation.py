@@ -166,11 +166,12 @@ def _composed(timeline: Timeline) -> Iterator[_Composed]:
     at = np.flatnonzero(is_among(top, key_rows))
     names = [trace.names[i] for i in trace.name[top].tolist()]
     finder, taken = SiteFinder(timeline), set[int]()
+    kinds = [kind for kind in _KINDS if not timeline.is_cpu_only or kind.cpu[0] < 1]
     for position in at.tolist():
         if position in taken:
             continue
-        for kind in _KINDS:
-            if names[position] not in kind.keys or (timeline.is_cpu_only and kind.cpu[0] >= 1):
+        for kind in kinds:
+            if names[position] not in kind.keys or not _is_near(names, position, kind):
                 continue
             chain = _chain(timeline, finder, top, names, position, kind.reach)
             if chain and _is_kind(names, chain, position, kind) and _sizes_fit(timeline, top, names, chain, kind):
@@ -188,6 +189,12 @@ def _top_operators(timeline: Timeline) -> IntArray:
     is_top = (parent == NONE) | (tree.op[np.maximum(parent, 0)] == NONE)
     rows = rows[is_top & (timeline.forward_op[rows] == NONE) & (timeline.phase[rows] != Phase.OPTIMIZER)]
     return rows[np.lexsort((trace.ts_ns[rows], trace.thread[rows]))]
+
+
+def _is_near(names: list[str], at: int, kind: _Kind) -> bool:
+    """Whether what a kind needs stands anywhere round its key, views counted too: a first look, at no cost."""
+    near = set(names[max(at - 2 * kind.reach[0], 0) : at + 2 * kind.reach[1] + 1])
+    return all(not near.isdisjoint(group) for group in kind.needs)
 
 
 def _chain(

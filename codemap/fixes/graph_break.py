@@ -6,8 +6,9 @@ import ast
 
 from ...analyzer.findings import Location
 from .base import Case, Confirmation, Fixer
+from .compiled import is_compiled
 from .outline import Outline, last_name
-from .scene import Frame, scene
+from .scene import Frame, scene, searcher
 
 _SLUG = "graph-break"
 _READS = {
@@ -28,10 +29,20 @@ def _confirm(case: Case) -> Confirmation | None:
     view = scene(case)
     if view is None:
         return None
-    here = _broken(case, view.here)
-    if here is None:
-        return Confirmation(case.location, (), (), _reason(view.here))
-    return Confirmation(here.place, (), (), _reason(here))
+    here = _broken(case, view.here) or view.here
+    reason = _reason(here)
+    is_named = here is not view.here
+    return Confirmation(here.place, (), (), reason) if reason or is_named else None
+
+
+def _confirm_compiled(case: Case) -> Confirmation | None:
+    """The same, in functions that the source compiles by name: for traces that name no line."""
+    view = scene(case)
+    if view is None or not view.here.statements:
+        return None
+    file = view.here.outline
+    function = file.function(view.here.statements[0])
+    return _confirm(case) if is_compiled(view.resolver, file, function) else None
 
 
 def _broken(case: Case, here: Frame) -> Frame | None:
@@ -74,4 +85,4 @@ def _short(file: Outline, call: ast.Call) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-FIXER = Fixer(_SLUG, _confirm)
+FIXER = Fixer(_SLUG, _confirm, searcher(_confirm_compiled, (*(f"{name}(" for name in _READS), "if ", "while ")))

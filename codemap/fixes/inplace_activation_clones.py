@@ -154,7 +154,8 @@ def _modules_run(view: Scene, kinds: frozenset[str]) -> list[_InPlace]:
             for value in view.resolver.find(Value(frame.outline, call.func), lambda one: module(one) is not None):
                 if (one := module(value)) is not None:
                     found.setdefault(one.call, one)
-        if not found and (owner := frame.outline.enclosing_class(frame.statements[0])) is not None:
+        owner = frame.outline.enclosing_class(frame.statements[0]) if frame.statements else None
+        if not found and owner is not None:
             calls = (module(Value(frame.outline, call)) for call in find(owner, ast.Call))
             found.update({one.call: one for one in calls if one is not None})
         if found:

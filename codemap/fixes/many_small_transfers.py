@@ -11,7 +11,7 @@ from .bindings import FUNCTIONS
 from .edits import Patch
 from .loops import Loop, is_list, loops_round
 from .outline import COMPREHENSIONS, LOOPS, Outline, find, last_name
-from .scene import Frame, Scene, scene, searcher
+from .scene import Frame, Scene, fixable, scene, searcher
 from .transfers import is_move
 
 _SLUG = "many-small-transfers"
@@ -141,7 +141,7 @@ def _copy_of(file: Outline, node: ast.Name) -> ast.Call | None:
 FIXER = Fixer(
     _SLUG,
     _confirm,
-    searcher(_confirm, (".cpu()", ".to(", ".cuda(")),
+    fixable(searcher(_confirm, (".cpu()", ".to(", ".cuda("))),
     required=True,
     cure=Cure(re.compile(r"torch\.(stack|cat)\(.*\)\.(cpu|to|cuda)\(|\.cpu\(\)")),
 )

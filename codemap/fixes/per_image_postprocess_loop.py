@@ -11,7 +11,7 @@ from .edits import Patch
 from .loops import Loop, is_list, loop_at
 from .outline import Outline, find, last_name
 from .rounds import free_name
-from .scene import scene, searcher
+from .scene import fixable, scene, searcher
 
 _SLUG = "per-image-postprocess-loop"
 _READS = frozenset({"item", "tolist", "numpy", "cpu", "nonzero", "masked_select", "unique"})
@@ -104,6 +104,9 @@ def _read_elements(loop: Loop, patch: Patch) -> list[ast.expr]:
         known = [read for read in reads if read is not None]
         if not known or len(known) < len(reads) or not _may_be_listed(loop, source) or _is_set(loop, name):
             continue
+        is_cast = all(read is node for node, read in zip(loop.reads(name), known, strict=True))
+        if is_cast and not _is_tensor(loop.outline, source):
+            continue  # `int(s)` alone says nothing of what s is
         for node, read in zip(loop.reads(name), known, strict=True):
             if read is not node:
                 _unwrap(patch, read, node)
@@ -264,7 +267,7 @@ def _gives_tensor(file: Outline, value: ast.expr, index: int | None, depth: int)
 FIXER = Fixer(
     _SLUG,
     _confirm,
-    searcher(_confirm, ("for ",)),
+    fixable(searcher(_confirm, ("for ",))),
     required=True,
     cure=Cure(re.compile(r"\.tolist\(\)")),
 )

@@ -13,7 +13,7 @@ from .imports import name_for
 from .loops import Loop, loop_at
 from .outline import Outline, find, last_name
 from .rounds import Refused, Round, Sink, find_inputs, free_name, take_apart
-from .scene import scene, searcher
+from .scene import fixable, scene, searcher
 from .versions import is_older
 
 _SLUG = "python-loop-over-batch"
@@ -148,7 +148,7 @@ def _write_vmapped(patch: Patch, one: Round, sink: Sink, vmap: str) -> None:
 FIXER = Fixer(
     _SLUG,
     _confirm,
-    searcher(_confirm, ("for ",)),
+    fixable(searcher(_confirm, ("for ",))),
     required=True,
     cure=Cure(re.compile(r"\bvmap\(|repeat_interleave\(")),
 )

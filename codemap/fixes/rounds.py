@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from dataclasses import dataclass, field
 
 from .loops import Loop, is_list
@@ -124,6 +125,8 @@ def find_inputs(one: Round) -> None:
         raise Refused(by_hand(loop))
     for node in nodes:
         _check(loop, node)
+    if not any(isinstance(node, ast.Call | ast.BinOp) for node in nodes):
+        raise Refused(by_hand(loop))  # values are only passed on
 
 
 def _cut(one: Round, index: ast.Name) -> None:
@@ -185,7 +188,8 @@ def _check(loop: Loop, node: ast.AST) -> None:
     is_bad = isinstance(node, ast.Lambda | ast.IfExp | ast.Compare | ast.NamedExpr | ast.JoinedStr | ast.BoolOp)
     if isinstance(node, ast.Call):
         name = last_name(node.func)
-        is_bad = name in _TO_PYTHON or (name.endswith("_") and not name.startswith("_"))
+        is_builtin = isinstance(node.func, ast.Name) and hasattr(builtins, name)
+        is_bad = is_builtin or name in _TO_PYTHON or (name.endswith("_") and not name.startswith("_"))
     if is_bad:
         raise Refused(by_hand(loop))
 

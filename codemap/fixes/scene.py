@@ -96,6 +96,13 @@ def searcher(
     return search
 
 
+def fixable(
+    search: Callable[[Finding, Workspace, DeviceFacts], Sequence[Confirmation]],
+) -> Callable[[Finding, Workspace, DeviceFacts], Sequence[Confirmation]]:
+    """A search that answers only places with a fix: for faults whose shape is common in code that is none."""
+    return lambda finding, workspace, device: [one for one in search(finding, workspace, device) if one.fixes]
+
+
 def frames_with(workspace: Workspace, words: Sequence[str]) -> Iterator[Frame]:
     """A frame for every statement whose text holds one of `words`."""
     for file, statement in _statements_with(workspace, words):

@@ -13,11 +13,11 @@ from .figures import format_ms, format_pct
 from .findings import SPREAD, Evidence, Finding, Severity, TraceSummary
 from .patterns.base import Candidate, Pattern
 from .patterns.missing import missing_options
-from .timeline.columns import distinct, median, quartiles
+from .timeline.columns import distinct, quartiles
 from .timeline.edit import Edit
 from .timeline.family import Family
 from .timeline.model import IdleCause, KernelClass, Timeline
-from .timeline.replay import Replayed, replay
+from .timeline.replay import Replayed, per_step_us, replay
 from .timeline.select import events_of, in_typical_step, us_per_step
 from .trace.model import NONE, FloatArray, IntArray
 
@@ -171,7 +171,7 @@ class _Price:
 
 def _price(timeline: Timeline, candidate: Candidate, baseline: Replayed) -> _Price:
     def average(us_each: FloatArray) -> float:
-        return _share(us_each, baseline) * baseline.step_us if candidate.is_periodic else _median(us_each)
+        return per_step_us(us_each, baseline, is_periodic=candidate.is_periodic)
 
     edit = candidate.edit
     saved_us = _saved_us_each(timeline, baseline, edit)
@@ -234,15 +234,6 @@ def _message(candidate: Candidate, price: _Price, step_spread_us: float) -> str:
 def _cost_rows(candidate: Candidate) -> IntArray:
     rows = [occurrence.cost_rows for occurrence in candidate.occurrences]
     return distinct(np.concatenate(rows)) if rows else np.empty(0, dtype=np.int64)
-
-
-def _median(values: FloatArray) -> float:
-    return median(values) if len(values) else 0.0
-
-
-def _share(us_each: FloatArray, baseline: Replayed) -> float:
-    """What the times are of all steps together."""
-    return float(us_each.sum() / baseline.step_us_each.sum()) if len(us_each) else 0.0
 
 
 def _half_quartile_range(values: FloatArray) -> float:

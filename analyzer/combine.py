@@ -13,10 +13,9 @@ from itertools import combinations
 import numpy as np
 
 from .findings import Finding, Severity, Stage
-from .timeline.columns import median
 from .timeline.edit import Edit
 from .timeline.model import Timeline
-from .timeline.replay import Replayed, replay
+from .timeline.replay import Replayed, per_step_us, replay
 
 _MOST_COMPARED = 8
 """Findings of which every two are replayed together: the dearest ones."""
@@ -88,4 +87,4 @@ def _comes_before(first: Finding, second: Finding) -> bool:
 
 def _saving_us(timeline: Timeline, baseline: Replayed, edit: Edit) -> float:
     saved_us = np.maximum(baseline.step_us_each - replay(timeline.graph, edit).step_us_each, 0.0)
-    return median(saved_us) if len(saved_us) else 0.0
+    return per_step_us(saved_us, baseline, is_periodic=edit.is_periodic)

@@ -7,7 +7,7 @@ A rule reads the timeline and yields candidates. It never states a saving: it sa
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from ..findings import Evidence, Stage
@@ -77,7 +77,8 @@ class Candidate:
     @property
     def edit(self) -> Edit:
         """What the fix of all occurrences amounts to."""
-        return Edit.union(occurrence.edit for occurrence in self.occurrences)
+        edit = Edit.union(occurrence.edit for occurrence in self.occurrences)
+        return replace(edit, is_periodic=True) if self.is_periodic else edit
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,11 +44,13 @@ class Edit:
     """Share of the overlapped rows' time that the step keeps all the same, to take over what was made beside it."""
     host_factor: float = 1.0
     """Scales all host time outside waits (a compiled or graph-launched step)."""
+    is_periodic: bool = False
+    """Whether it changes work that comes round once in several steps: no median over the steps shows what it saves."""
 
     @staticmethod
     def union(edits: Iterable[Edit]) -> Edit:
         """All edits at once. Rows named twice count once; of several host factors the smallest holds, of
-        several kept shares the largest."""
+        several kept shares the largest. One that is periodic makes them all so."""
         edits = tuple(edits)
         by_factor: dict[float, list[IntArray]] = {}
         for edit in edits:
@@ -61,6 +63,7 @@ class Edit:
             overlapped=_merged(edit.overlapped for edit in edits),
             kept_share=max((edit.kept_share for edit in edits), default=0.0),
             host_factor=min((edit.host_factor for edit in edits), default=1.0),
+            is_periodic=any(edit.is_periodic for edit in edits),
         )
 
 

@@ -46,6 +46,16 @@ def replay(graph: ReplayGraph, edit: Edit) -> Replayed:
     return Replayed(median(each), each)
 
 
+def per_step_us(us_each: FloatArray, baseline: Replayed, *, is_periodic: bool) -> float:
+    """What times in each of the steps come to for one step: their median, or, for work that comes round once in
+    several steps, their share of all steps together as so much of a median step."""
+    if not len(us_each):
+        return 0.0
+    if is_periodic:
+        return float(us_each.sum() / baseline.step_us_each.sum()) * baseline.step_us
+    return median(us_each)
+
+
 def _falls_behind_ns(graph: ReplayGraph, host_ns: FloatArray, period_ns: FloatArray) -> float:
     """By how much more than in the recording the device falls behind per step: in most steps, and over all of them."""
     more = ((period_ns - host_ns) - (graph.period_ns - graph.host_ns))[graph.is_steady]

@@ -1,14 +1,15 @@
 """volumetric-layout: three-dimensional convolutions run on NCDHW tensors where NDHWC is faster.
 
 Why it is slow: cuDNN's tensor-core kernels for volumes and videos work in NDHWC and transpose NCDHW tensors round each
-call. On the CPU it is not the convolutions but max pooling and trilinear upsampling that are far faster in NDHWC.
+call. On the CPU max pooling and trilinear upsampling are ten times faster in NDHWC, and most convolutions somewhat.
 Trace: on a device, transposes by the library within `conv3d`; on the CPU, strides that say NCDHW at the convolutions.
 Edit: on a device the transposes go, but for those that 3-D pooling (which has no NDHWC kernel and gives NCDHW back)
 makes necessary: two for each pooling. On the CPU each operator is scaled by what was measured (torch 2.13, oneDNN, one
-thread, fp32), time in NDHWC over NCDHW: max pooling 0.10 forward, trilinear upsampling 0.10 and 0.23 backward, nearest
-0.31 and 1.38, batch norm in training 0.47 and 1.20, in inference 1.6, average pooling 1.85, group norm 1.43 and 2.0,
-instance norm 2.0 and 2.5; convolutions 1.02 to 1.2 forward and 1.04 to 1.3 backward, pointwise ones 3.1 and 1.4,
-depthwise ones 0.37 and 0.91.
+thread, fp32), time in NDHWC over NCDHW, forward and backward: convolutions along two axes or three 0.39 to 0.80 and
+0.32 to 1.74, along time alone 1.05 and 1.23, of few input channels 1.1, pointwise 2.5 and 1.3, depthwise 0.49 and 0.66,
+transposed 0.39 and 1, those that PyTorch runs without oneDNN (one small volume) 1.02 and 1.15; max pooling 0.10 and
+0.79, trilinear upsampling 0.10 and 0.23, nearest 0.31 and 1.38, batch norm in training 0.47 and 1.2, in inference 1.6,
+average pooling 1.85, group norm 1.43 and 2.0, instance norm 2.0 and 2.5.
 Gate: instance and group norm on a device, which turn every tensor back (a 3-D U-Net with instance norm was measured
 24 % slower in NDHWC); nets in channels_last_3d already; strides not recorded on the CPU.
 """
@@ -16,6 +17,7 @@ Gate: instance and group norm on a device, which turn every tensor back (a 3-D U
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 
 import numpy as np
 
@@ -42,8 +44,12 @@ from .rates import is_noticeable
 from .volumes import library_transposes, volume_convolutions
 
 _VOLUME_RANK = 5
-_DENSE, _POINTWISE, _DEPTHWISE = (1.1, 1.15), (3.1, 1.4), (0.37, 0.91)
+_WIDE, _ALONG_TIME, _THIN = (0.7, 0.85), (1.05, 1.23), (1.08, 1.12)
+_POINTWISE, _DEPTHWISE, _TRANSPOSED, _WITHOUT_ONEDNN = (2.5, 1.3), (0.49, 0.66), (0.39, 1.0), (1.02, 1.15)
 """Factors of convolutions, forward and backward."""
+_FEW_CHANNELS = 4
+_KEPT_FROM_ONEDNN = 20480
+"""PyTorch runs a single volume itself while the product of its sizes, the last left out, is no more than this."""
 _OTHERS = {
     "aten::max_pool3d": (0.1, 0.79),
     "aten::upsample_trilinear3d": (0.1, 0.23),
@@ -107,7 +113,7 @@ def _on_cpu(timeline: Timeline, calls: ConvCalls) -> Iterator[Candidate]:
     for group in by_site(timeline, occurrences):
         gains = np.concatenate([no_rows(), *(scale.rows for scale in scales if scale.factor < 1.0)])
         yield Candidate(
-            what="3-D pooling, upsampling and norms run on NCDHW tensors",
+            what="3-D convolutions, pooling and upsampling run on NCDHW tensors",
             remedy="channels_last_3d",
             occurrences=group,
             evidence=(
@@ -142,9 +148,17 @@ def _scales(timeline: Timeline, calls: ConvCalls) -> tuple[Scale, ...]:
 
 
 def _conv_factors(shape: ConvShape) -> tuple[float, float]:
+    if shape.data[0] == 1 and prod(shape.data[:4]) <= _KEPT_FROM_ONEDNN and shape.groups == 1:
+        return _WITHOUT_ONEDNN
+    if shape.is_transposed:
+        return _TRANSPOSED
     if shape.groups > 1:
         return _DEPTHWISE
-    return _POINTWISE if max(shape.kernel) == 1 else _DENSE
+    if max(shape.kernel) == 1:
+        return _POINTWISE
+    if max(shape.kernel[1:]) == 1:
+        return _ALONG_TIME
+    return _THIN if shape.data[1] < _FEW_CHANNELS else _WIDE
 
 
 def _other_factors(timeline: Timeline) -> Iterator[tuple[IntArray, tuple[float, float]]]:

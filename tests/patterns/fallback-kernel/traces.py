@@ -36,6 +36,31 @@ def positive_recorded_without_the_library() -> Trace:
     return record(step)
 
 
+def positive_recorded_single_volume() -> Trace:
+    """PyTorch judges a volume's size without its last axis, and keeps this one from oneDNN."""
+    torch = pytest.importorskip("torch")
+    conv = torch.nn.Conv3d(8, 4, 3)
+    volume = torch.rand(1, 8, 12, 24, 48)
+
+    def step() -> None:
+        with torch.no_grad():
+            conv(volume)
+
+    return record(step)
+
+
+def negative_recorded_two_volumes() -> Trace:
+    torch = pytest.importorskip("torch")
+    conv = torch.nn.Conv3d(8, 4, 3)
+    volumes = torch.rand(2, 8, 12, 24, 24)
+
+    def step() -> None:
+        with torch.no_grad():
+            conv(volumes)
+
+    return record(step)
+
+
 def positive_plain_loops_of_miopen() -> Trace:
     def body(b: TraceBuilder) -> None:
         for _ in range(4):

@@ -39,7 +39,7 @@ def positive_recorded_upsampling() -> Trace:
         nn.Upsample(scale_factor=2, mode="trilinear"),
         nn.Conv3d(8, 2, 3),
     )
-    volume = torch.rand(1, 1, 16, 32, 32)
+    volume = torch.rand(2, 1, 16, 24, 24)
 
     def step() -> None:
         with torch.no_grad():

@@ -98,21 +98,21 @@ def _read_at_once(loop: Loop) -> Fix | None:
 
 def _read_elements(loop: Loop, patch: Patch) -> list[ast.expr]:
     """`for s in scores: ... s.item()` becomes `for s in scores.tolist(): ... s`."""
-    found = []
+    file = loop.outline
+    found: list[tuple[ast.expr, list[tuple[ast.Name, ast.expr]]]] = []
     for name, source in loop.elements().items():
-        reads = [_reading(loop.outline, node) for node in loop.reads(name)]
-        known = [read for read in reads if read is not None]
-        if not known or len(known) < len(reads) or not _may_be_listed(loop, source) or _is_set(loop, name):
-            continue
-        is_cast = all(read is node for node, read in zip(loop.reads(name), known, strict=True))
-        if is_cast and not _is_tensor(loop.outline, source):
-            continue  # `int(s)` alone says nothing of what s is
-        for node, read in zip(loop.reads(name), known, strict=True):
-            if read is not node:
-                _unwrap(patch, read, node)
-        patch.insert(loop.outline.span(source)[1], ".tolist()")
-        found.append(source)
-    return found
+        reads = [(node, read) for node in loop.reads(name) if (read := _reading(file, node)) is not None]
+        is_read_only = reads and len(reads) == len(loop.reads(name)) and not _is_set(loop, name)
+        if is_read_only and _may_be_listed(loop, source):
+            found.append((source, reads))
+    # `int(s)` alone says nothing of what s is; `s.item()`, here or beside it, does.
+    is_told = any(read is not node for _, reads in found for node, read in reads)
+    listed = [(source, reads) for source, reads in found if is_told or _is_tensor(file, source)]
+    for source, reads in listed:
+        for node, read in reads:
+            _unwrap(patch, read, node)
+        patch.insert(file.span(source)[1], ".tolist()")
+    return [source for source, _ in listed]
 
 
 def _read_indexed(loop: Loop, patch: Patch) -> list[ast.expr]:

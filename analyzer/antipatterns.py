@@ -29,7 +29,7 @@ class AntiPatternDetector:
         self._family = None if model_type == AUTO else Family(model_type)
         self._options = options
         chosen = selected_patterns(options.select, options.ignore)
-        known = {pattern.slug: pattern for pattern in chosen if _holds_for(pattern, self._family)}
+        known = {pattern.slug: pattern for pattern in chosen if holds_for(pattern, self._family)}
         self.pattern_db: Mapping[str, Pattern] = MappingProxyType(known)
         """The rules by slug."""
 
@@ -51,7 +51,7 @@ class AntiPatternDetector:
         detected: list[Detected] = []
         failures: list[str] = []
         for pattern in self.pattern_db.values():
-            if (groups and pattern.group not in groups) or not _holds_for(pattern, family):
+            if (groups and pattern.group not in groups) or not holds_for(pattern, family):
                 continue
             try:
                 detected += [Detected(pattern, candidate) for candidate in pattern.find(timeline)]
@@ -60,6 +60,6 @@ class AntiPatternDetector:
         return Analysis(timeline, tuple(detected), tuple(failures), family)
 
 
-def _holds_for(pattern: Pattern, family: Family | None) -> bool:
+def holds_for(pattern: Pattern, family: Family | None) -> bool:
     """A rule of some families is left out only where the model is known to be of another."""
     return family is None or not pattern.families or family in pattern.families

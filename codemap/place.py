@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
+from ..analyzer.antipatterns import holds_for
 from ..analyzer.assess import summarize, to_finding
 from ..analyzer.combine import Combined, combine
 from ..analyzer.detected import DEFAULTS, Analysis, Detected, Options
 from ..analyzer.findings import Evidence, Finding, Hotspot, Location, Related, Report, Severity, Tables, TraceSummary
 from ..analyzer.patterns.base import Candidate, Occurrence, Pattern
 from ..analyzer.timeline.edit import Edit
+from ..analyzer.timeline.family import Family
 from ..analyzer.timeline.model import Timeline
 from ..analyzer.timeline.replay import Replayed, replay
 from .asking import called_from, is_same_line, spent_in
+from .families import recognize
 from .fixes.base import Case, Confirmation, DeviceFacts, Fixer
 from .fixes.registry import fixer_of
 from .hotspots import hotspots
@@ -43,9 +46,13 @@ def place(analysis: Analysis, workspace: Workspace | None, options: Options = DE
         priced = [(pricer.price(d.pattern, d.candidate), d.candidate.edit) for d in analysis.detected]
         return _report(summary, combine(timeline, pricer.baseline, priced), tables(timeline))
     locator = Locator(timeline, workspace)
+    family = analysis.family or _family_of_source(workspace, locator)
+    summary = replace(summary, model_type=family.value if family else "")
     confirmer = _Confirmer(workspace, device_facts(timeline), locator)
     sites: dict[tuple[str, object], _Site] = {}
     for number, detected in enumerate(analysis.detected):
+        if not holds_for(detected.pattern, family):
+            continue
         whole = pricer.price(detected.pattern, detected.candidate)
         for site in _sites(detected, whole, locator, confirmer):
             key = (detected.pattern.slug, (site.location.path, site.location.line) if site.location else number)
@@ -64,6 +71,12 @@ def _report(summary: TraceSummary, combined: Combined, found: Tables, spots: tup
         combined_saving_pct=combined.saving_pct,
     )
     return Report(summary, combined.findings, spots, found)
+
+
+def _family_of_source(workspace: Workspace, locator: Locator) -> Family | None:
+    """The model's family by the source that was recorded, for a trace that does not show it."""
+    files = locator.recorded_files
+    return recognize(workspace, files.paths()) if files is not None else None
 
 
 def _with_problems(summary: TraceSummary, problems: Iterable[str]) -> TraceSummary:

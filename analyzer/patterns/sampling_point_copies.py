@@ -18,6 +18,7 @@ import numpy as np
 from ..findings import Evidence
 from ..timeline.columns import distinct
 from ..timeline.edit import Edit
+from ..timeline.family import Family
 from ..timeline.model import Timeline
 from ..timeline.select import (
     backward_of,
@@ -144,4 +145,5 @@ PATTERN = Pattern(
     find=find,
     needs=("launches",),
     group="vision tasks",
+    families=frozenset({Family.DETECTION}),
 )

@@ -23,6 +23,7 @@ import numpy as np
 from ..findings import Evidence, Stage
 from ..timeline.convolution_calls import ConvCalls, ConvShape, backward_rows, work_ns, work_rows
 from ..timeline.edit import Edit, Scale, no_rows
+from ..timeline.family import Family
 from ..timeline.model import Timeline
 from ..timeline.select import count_per_step, events_of, in_typical_step
 from ..trace.model import IntArray
@@ -161,4 +162,5 @@ PATTERN = Pattern(
     needs=("shapes",),
     group="vision tasks",
     stage=Stage.ARCHITECTURE,
+    families=frozenset({Family.VIDEO}),
 )

@@ -17,6 +17,7 @@ from torchtraceap.analyzer.findings import Fix, How, Report, Safety, Severity
 from torchtraceap.analyzer.patterns.base import Candidate, FixKind, Occurrence, Pattern
 from torchtraceap.analyzer.timeline.build import build_timeline
 from torchtraceap.analyzer.timeline.edit import Edit
+from torchtraceap.analyzer.timeline.family import Family
 from torchtraceap.analyzer.trace.read import read_trace
 from torchtraceap.codemap.fixes.base import Case, Confirmation, Cure, Fixer
 from torchtraceap.codemap.fixes.registry import fixers
@@ -223,3 +224,19 @@ def test_a_trace_without_stacks_still_finds_the_statements_that_the_source_gives
     churn = [f for f in report.findings if f.slug == "permute-contiguous-churn"]
     assert [(f.location.line, f.location.how) for f in churn if f.location] == [(46, How.OPERATOR)]
     assert all(f.location is None or f.location.confidence < 0.75 for f in churn)
+
+
+def test_a_family_that_only_the_source_tells_leaves_out_the_rules_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    analysis = recorded("made-up", ops={"sin": 1})
+    windowed = [
+        replace(d, pattern=replace(d.pattern, families=frozenset({Family.WINDOWED}))) for d in analysis.detected
+    ]
+    analysis = replace(analysis, detected=tuple(windowed))
+    shown = {}
+    for family in (None, Family.WINDOWED, Family.CNN):
+        monkeypatch.setattr("torchtraceap.codemap.place.recognize", lambda workspace, files, family=family: family)
+        report = placed(analysis, tmp_path)
+        shown[report.trace.model_type] = lines(report)
+    assert shown == {"": [6], "windowed": [6], "cnn": []}

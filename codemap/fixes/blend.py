@@ -158,6 +158,9 @@ class _Blending:
                 return (ema, weight, new) if self._is_of_loop(new) and not self._is_of_loop(weight) else None
             case ast.Expr(value=ast.Call(func=ast.Attribute(attr="add_", value=ema), args=[value], keywords=[])):
                 product = self._product(value)
+            case ast.Expr(value=ast.Call(func=ast.Attribute(attr="add_", value=ema), args=[weight, new], keywords=[])):
+                # The order of old versions, `add_(weight, new)`.
+                product = (weight, new) if self._is_of_loop(new) and not self._is_of_loop(weight) else None
             case ast.AugAssign(target=ast.Name() | ast.Attribute(attr="data") as ema, op=ast.Add(), value=value):
                 product = self._product(value)
             case _:

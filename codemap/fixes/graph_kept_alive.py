@@ -7,6 +7,7 @@ import re
 
 from ...analyzer.findings import Fix, Safety
 from .base import Case, Confirmation, Fixer
+from .bindings import walk_scope
 from .calls import edit_call
 from .edits import Patch
 from .gradients import differentiates, is_off
@@ -16,6 +17,7 @@ from .scene import Scene, scene, searcher
 
 _SLUG = "graph-kept-alive"
 _RESULTS = re.compile(r"loss|out|pred|logit|score|feat|embed|recon|err", re.IGNORECASE)
+_STEPS = re.compile(r"loader|batch|dataset|epoch|steps|iter|images|frames|clips|samples", re.IGNORECASE)
 _MODELS = re.compile(r"model|net|encoder|decoder|generator|discriminator|criterion|loss|backbone", re.IGNORECASE)
 
 
@@ -64,19 +66,26 @@ def _kept(file: Outline, statement: ast.stmt) -> tuple[ast.expr, ast.expr] | Non
 def _has_graph(file: Outline, item: ast.expr) -> bool:
     """Whether what is kept is a tensor that a model or a loss gave, graph and all, as far as the text shows it."""
     if isinstance(item, ast.Call):
-        return bool(_MODELS.search(last_name(item.func))) and not isinstance(file.parents[item], ast.Attribute)
+        return _runs_model(item)
     if not isinstance(item, ast.Name):
         return False
-    if any(
-        isinstance(call.func, ast.Attribute) and last_name(call.func.value) == item.id
-        for call in _backwards(file, item)
-    ):
+    if _is_differentiated_itself(file, item):
         return True
     values = [binding.value for binding in file.lookup(item) if not binding.is_element]
-    return (
-        bool(_RESULTS.search(item.id))
-        and bool(values)
-        and all(isinstance(value, ast.Call) and _MODELS.search(last_name(value.func)) for value in values)
+    return bool(_RESULTS.search(item.id)) and bool(values) and all(map(_runs_model, values))
+
+
+def _runs_model(value: ast.expr | None) -> bool:
+    """A call of something named like a model or a loss, not of a class (`ResnetBlock(...)`)."""
+    name = last_name(value.func) if isinstance(value, ast.Call) else ""
+    return bool(_MODELS.search(name)) and not name[:1].isupper()
+
+
+def _is_differentiated_itself(file: Outline, item: ast.Name, *, ends: bool = False) -> bool:
+    """Whether `item.backward()` is called in the same function; with `ends`, so that the graph is gone then."""
+    return any(
+        isinstance(call.func, ast.Attribute) and last_name(call.func.value) == item.id and not (ends and _retains(call))
+        for call in _backwards(file, item)
     )
 
 
@@ -85,18 +94,28 @@ def _backwards(file: Outline, node: ast.AST) -> list[ast.Call]:
 
 
 def _outlives_step(file: Outline, statement: ast.stmt, held: ast.expr) -> bool:
-    """Whether the container was there before the step: an attribute, or a name bound outside the innermost loop."""
+    """Whether the container was there before the step: an attribute, or a name bound outside a loop over steps."""
     root = held
     while isinstance(root, ast.Subscript):
         root = root.value
+    if getattr(file.function(statement), "name", "") in ("forward", "__call__", "__init__"):
+        return False  # part of a step
     if isinstance(root, ast.Attribute):
         return True
     loop = next((above for above in file.ancestors(statement) if isinstance(above, LOOPS)), None)
-    if not isinstance(root, ast.Name) or loop is None:
+    if not isinstance(root, ast.Name) or loop is None or not _is_over_steps(loop):
         return False
     inside = set(ast.walk(loop))
     bound = [one.node for one in file.lookup(root) if one.node is not statement]
     return bool(bound) and not any(node in inside for node in bound)
+
+
+def _is_over_steps(loop: ast.AST) -> bool:
+    """A loop that trains, or goes over a loader or a number of steps; not one over layers or scales."""
+    if any(last_name(call.func) in ("backward", "zero_grad") for call in find(loop, ast.Call)):
+        return True
+    over = ast.unparse(loop.iter) if isinstance(loop, ast.For | ast.AsyncFor) else ""
+    return bool(_STEPS.search(over))
 
 
 def _is_differentiated(view: Scene, held: ast.expr) -> bool:
@@ -114,15 +133,17 @@ def _is_differentiated(view: Scene, held: ast.expr) -> bool:
 def _detached(view: Scene, statement: ast.stmt, item: ast.expr) -> Confirmation:
     file, patch = view.here.outline, Patch(view.here.outline)
     patch.insert(file.span(item)[1], ".detach()")
-    is_spent = isinstance(item, ast.Name) and any(
-        isinstance(call.func, ast.Attribute) and last_name(call.func.value) == item.id and not _retains(call)
-        for call in _backwards(file, item)
-    )
-    is_safe = is_spent or not differentiates(view.case.workspace)
+    is_spent = isinstance(item, ast.Name) and _is_differentiated_itself(file, item, ends=True)
+    is_safe = is_spent or not (differentiates(view.case.workspace) or _gives_back(file, statement))
     fix = Fix(
         _SLUG, "Keep the value without its graph (detach)", Safety.SAFE if is_safe else Safety.UNSAFE, patch.edits()
     )
     return Confirmation(file.location(statement, view.case.location), (fix,))
+
+
+def _gives_back(file: Outline, statement: ast.stmt) -> bool:
+    """Whether the function returns something, so that whoever calls it may ask for gradients."""
+    return any(isinstance(node, ast.Return | ast.Yield) and node.value for node in walk_scope(file.function(statement)))
 
 
 def _retains(call: ast.Call) -> bool:

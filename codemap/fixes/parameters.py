@@ -69,7 +69,7 @@ def loop_walk(file: Outline, statement: ast.stmt) -> tuple[ast.For, Walk] | None
     for node in (statement, *file.ancestors(statement)):
         if isinstance(node, FUNCTIONS):
             return None
-        if isinstance(node, ast.For) and _is_over_parameters(node.target, node.iter, node.body):
+        if isinstance(node, ast.For) and _is_over_parameters(file, node.target, node.iter, node.body):
             return node, Walk(file, node.target, node.iter)
     return None
 
@@ -79,19 +79,31 @@ def clause_walk(file: Outline, node: ast.ListComp | ast.GeneratorExp | ast.SetCo
     if len(node.generators) != 1:
         return None
     clause = node.generators[0]
-    if not _is_over_parameters(clause.target, clause.iter, [node.elt]):
+    if not _is_over_parameters(file, clause.target, clause.iter, [node.elt]):
         return None
     return Walk(file, clause.target, clause.iter, tuple(file.segment(one) for one in clause.ifs))
 
 
-def _is_over_parameters(target: ast.expr, iterable: ast.expr, body: list[ast.stmt] | list[ast.expr]) -> bool:
-    names = {name.id for name in find(target, ast.Name)}
-    if any(isinstance(call, ast.Call) and last_name(call.func) in _OVER for call in ast.walk(iterable)):
+def _is_over_parameters(
+    file: Outline, target: ast.expr, iterable: ast.expr, body: list[ast.stmt] | list[ast.expr]
+) -> bool:
+    """Whether a loop goes over parameters or gradients: what it runs over says so, or what its body reads."""
+    if any(last_name(call.func) in _OVER for call in find(iterable, ast.Call)) or _is_list_of_gradients(file, iterable):
         return True
+    names = {name.id for name in find(target, ast.Name)}
     return any(
         isinstance(node, ast.Attribute) and node.attr == "grad" and last_name(node.value) in names
         for part in body
         for node in ast.walk(part)
+    )
+
+
+def _is_list_of_gradients(file: Outline, iterable: ast.expr) -> bool:
+    """A name of `[p.grad for p in ...]`."""
+    values = [binding.value for binding in file.lookup(iterable)] if isinstance(iterable, ast.Name) else []
+    return bool(values) and all(
+        isinstance(value, ast.ListComp) and any(node.attr == "grad" for node in find(value.elt, ast.Attribute))
+        for value in values
     )
 
 

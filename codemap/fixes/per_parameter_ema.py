@@ -57,7 +57,7 @@ def _of_loop(case: Case, file: Outline, statement: ast.stmt) -> Confirmation | N
     found = blend_loop(file, loop)
     if found is None:
         is_update = _calls(loop.iter, _WEIGHTS) and _UPDATES.search(file.segment(statement))
-        return Confirmation(place, (), (), _BY_HAND) if is_update and _changes_weights(loop) else None
+        return Confirmation(place, (), (), _BY_HAND) if is_update and _blends_weights(loop) else None
     if is_older(case.device.torch_version, (2, 0)):
         return Confirmation(place, (), (), "torch._foreach_lerp_ needs PyTorch 2.0")
     fix = _fix(case.workspace, found)
@@ -175,9 +175,12 @@ def _calls(node: ast.AST, names: tuple[str, ...]) -> bool:
     return any(last_name(call.func) in names for call in find(node, ast.Call))
 
 
-def _changes_weights(loop: ast.For) -> bool:
-    """Whether a loop works on other tensors than gradients."""
-    return not any(node.attr == "grad" for node in find(loop, ast.Attribute))
+def _blends_weights(loop: ast.For) -> bool:
+    """Whether a loop multiplies other tensors than gradients: one that only copies them blends nothing."""
+    if any(node.attr == "grad" for node in find(loop, ast.Attribute)):
+        return False
+    multiplies = any(isinstance(node.op, ast.Mult) for node in (*find(loop, ast.BinOp), *find(loop, ast.AugAssign)))
+    return multiplies or _calls(loop, ("mul_", "mul", "lerp_", "lerp"))
 
 
 def _casts(workspace: Workspace) -> bool:

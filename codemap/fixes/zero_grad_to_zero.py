@@ -14,6 +14,7 @@ from .scene import scene, searcher
 from .versions import is_older
 
 _SLUG = "zero-grad-to-zero"
+_CAPTURES = re.compile(r"CUDAGraph|cuda\.graph\(|make_graphed_callables|graph_capture", re.IGNORECASE)
 _TITLE = "Drop the gradients instead of zeroing them (set_to_none=True)"
 
 
@@ -35,6 +36,9 @@ def _confirm(case: Case) -> Confirmation | None:
             break
     else:
         return None
+    if _CAPTURES.search(file.text):
+        place = file.location(file.statement(call), case.location)
+        return Confirmation(place, (), (), "a captured CUDA graph needs the gradients where they lie")
     # A parameter that got no gradient is passed over then, where one of zeros would still decay it.
     is_safe = not any(one.id == "unused" for one in case.finding.evidence)
     fix = Fix(_SLUG, _TITLE, Safety.SAFE if is_safe else Safety.UNSAFE, patch.edits())

@@ -1,4 +1,5 @@
 # at: outputs.append(net(batch))
+# fix: unsafe
 import torch
 from torch import nn
 

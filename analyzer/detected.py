@@ -41,6 +41,8 @@ class Options:
     ignore: Collection[str] = ()
     model_type: str = AUTO
     """A `Family` by its value, or "auto": recognized in the trace, else in the source."""
+    with_feature_maps: bool = False
+    """Whether the report lists every layer's feature map."""
 
 
 DEFAULTS = Options()

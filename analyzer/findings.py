@@ -205,10 +205,52 @@ class AttentionRow:
 
 
 @dataclass(frozen=True, slots=True)
+class FeatureMapRow:
+    """One call of one layer in the typical step: what goes in and what comes out."""
+
+    name: str
+    """The module that called it (`Conv2d_3`), else the operator."""
+    inside: str
+    """The module round that one; "" if none is known."""
+    op: str
+    location: Location | None
+    input_shape: tuple[int, ...]
+    output_shape: tuple[int, ...]
+    """Empty where nothing tells it."""
+    dtype: str
+    output_bytes: int | None
+    layout: str
+    """Of the input in memory: "NCHW", "NHWC", "NCDHW", "NDHWC", "other"; "" where strides were not recorded."""
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutChangeRow:
+    """One place where tensors change between channels first and channels last."""
+
+    change: str
+    """"NCHW -> NHWC", "HWC -> CHW" and the like; "NCHW <-> NHWC" where only the kernel's kind is known."""
+    cause: str
+    """The operator that Python called; "" where it is not known."""
+    by_library: bool
+    """Whether the library transposes for its own ends, not the program."""
+    module: str
+    location: Location | None
+    shape: tuple[int, ...]
+    """The largest tensor; empty where it is not known."""
+    bytes_per_step: int | None
+    count_per_step: float
+    us_per_step: float
+
+
+@dataclass(frozen=True, slots=True)
 class Tables:
     """All tables of a report."""
 
     attention: tuple[AttentionRow, ...] = ()
+    layout_changes: tuple[LayoutChangeRow, ...] = ()
+    """The one that takes longest first."""
+    feature_maps: tuple[FeatureMapRow, ...] = ()
+    """Only where they were asked for: there are hundreds."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,11 @@ def place(analysis: Analysis, workspace: Workspace | None, options: Options = DE
     summary = _with_problems(summarize(timeline, analysis.family), analysis.failures)
     if workspace is None:
         priced = [(pricer.price(d.pattern, d.candidate), d.candidate.edit) for d in analysis.detected]
-        return _report(summary, combine(timeline, pricer.baseline, priced), tables(timeline))
+        return _report(
+            summary,
+            combine(timeline, pricer.baseline, priced),
+            tables(timeline, with_feature_maps=options.with_feature_maps),
+        )
     locator = Locator(timeline, workspace)
     family = analysis.family or _family_of_source(workspace, locator)
     summary = replace(summary, model_type=family.value if family else "")
@@ -61,7 +65,8 @@ def place(analysis: Analysis, workspace: Workspace | None, options: Options = DE
     priced = [(_finding(site, pricer, confirmer), site.candidate.edit) for site in shown]
     summary = _with_problems(summary, confirmer.failures.values())
     combined = combine(timeline, pricer.baseline, priced)
-    return _report(summary, combined, tables(timeline, locator), hotspots(timeline, locator))
+    found = tables(timeline, locator, with_feature_maps=options.with_feature_maps)
+    return _report(summary, combined, found, hotspots(timeline, locator))
 
 
 def _report(summary: TraceSummary, combined: Combined, found: Tables, spots: tuple[Hotspot, ...] = ()) -> Report:

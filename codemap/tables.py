@@ -4,16 +4,55 @@ from __future__ import annotations
 
 import math
 
-from ..analyzer.findings import AttentionRow, HeadRow, Location, Tables
+from ..analyzer.findings import AttentionRow, FeatureMapRow, HeadRow, LayoutChangeRow, Location, Tables
 from ..analyzer.timeline.attention import AttentionLayer, attention_table
+from ..analyzer.timeline.feature_maps import FeatureMap, feature_maps
+from ..analyzer.timeline.layout_changes import LayoutChange, layout_changes
 from ..analyzer.timeline.model import Timeline
-from ..analyzer.trace.model import NONE
+from ..analyzer.trace.model import NONE, Dims
 from .locate import Locator
 
 
-def tables(timeline: Timeline, locator: Locator | None = None) -> Tables:
+def tables(timeline: Timeline, locator: Locator | None = None, *, with_feature_maps: bool = False) -> Tables:
     """All tables of a timeline; places stay unknown without a locator."""
-    return Tables(attention=tuple(_attention(layer, locator) for layer in attention_table(timeline)))
+    maps = feature_maps(timeline) if with_feature_maps else ()
+    return Tables(
+        attention=tuple(_attention(layer, locator) for layer in attention_table(timeline)),
+        layout_changes=tuple(_layout_change(change, locator) for change in layout_changes(timeline)),
+        feature_maps=tuple(_feature_map(one, locator) for one in maps),
+    )
+
+
+def _layout_change(change: LayoutChange, locator: Locator | None) -> LayoutChangeRow:
+    return LayoutChangeRow(
+        change=change.change,
+        cause=change.cause,
+        by_library=change.by_library,
+        module=change.module,
+        location=_place(locator, change.anchor),
+        shape=_sizes(change.shape),
+        bytes_per_step=change.bytes_moved or None,
+        count_per_step=change.count_per_step,
+        us_per_step=round(change.us_per_step, 3),
+    )
+
+
+def _feature_map(one: FeatureMap, locator: Locator | None) -> FeatureMapRow:
+    return FeatureMapRow(
+        name=one.module or one.op,
+        inside=one.inside,
+        op=one.op,
+        location=_place(locator, one.row),
+        input_shape=_sizes(one.input_shape),
+        output_shape=_sizes(one.output_shape),
+        dtype=one.dtype,
+        output_bytes=one.output_bytes or None,
+        layout=one.layout,
+    )
+
+
+def _sizes(shape: Dims) -> tuple[int, ...]:
+    return tuple(size for size in shape if isinstance(size, int))
 
 
 def _attention(layer: AttentionLayer, locator: Locator | None) -> AttentionRow:

@@ -35,6 +35,7 @@ NEVER = "never"
     show_default=True,
     help="Exit with 1 if there is a finding of this severity or a worse one.",
 )
+@click.option("--feature-maps", is_flag=True, help="List every layer's feature map in the JSON report.")
 def analyze(
     traces: tuple[str, ...],
     source: Path,
@@ -45,6 +46,7 @@ def analyze(
     form: str,
     output: Path | None,
     fail_on: str,
+    feature_maps: bool,
 ) -> None:
     """Find the performance anti-patterns in profiler traces, on the source lines that cause them.
 
@@ -54,7 +56,7 @@ def analyze(
     Exit code: 0 no finding at or above --fail-on, 1 findings, 2 something could not be read.
     """
     stderr = Console(stderr=True)
-    outcome = examine(traces, source, Options(min_saving, select, ignore, model_type), stderr)
+    outcome = examine(traces, source, Options(min_saving, select, ignore, model_type, feature_maps), stderr)
     for error in outcome.errors:
         stderr.print(f"error: {printable(error)}", style="red", markup=False, highlight=False, soft_wrap=True)
     if outcome.report is not None:

@@ -9,6 +9,7 @@ import pytest
 
 from tests.shared import shared, shared_timeline
 from torchtraceap.analyzer.analysis import analyze
+from torchtraceap.analyzer.detected import Options
 from torchtraceap.analyzer.report.json import json_schema, to_json
 from torchtraceap.analyzer.trace.read import read_trace
 from torchtraceap.codemap.place import place
@@ -35,3 +36,17 @@ def test_without_a_workspace_rows_have_no_place() -> None:
     assert [(row.backend, row.heads, row.head_dim, row.query_tokens) for row in found] == [("flash", 12, 64, 197)] * 12
     assert all(row.location is None for row in found)
     assert all(row.compute_ratio == pytest.approx(1.0) for row in found)
+
+
+def test_layout_changes_and_feature_maps_come_with_their_lines_and_validate() -> None:
+    folder = shared("projects", "unet_seg")
+    analysis = analyze(read_trace(folder / "trace.json.gz"))
+    workspace = open_workspace(folder)
+    assert not place(analysis, workspace).tables.feature_maps, "there are many: only those who ask get them"
+    report = place(analysis, workspace, Options(with_feature_maps=True))
+    changes = {(row.change, row.location.line) for row in report.tables.layout_changes if row.location}
+    assert {("NCHW -> NHWC", 46), ("NHWC -> NCHW", 48)} & changes
+    first = report.tables.feature_maps[0]
+    assert (first.op, first.input_shape, first.output_shape) == ("conv2d", (4, 4, 128, 128), (4, 16, 128, 128))
+    assert first.location is not None and (first.location.path, first.location.line) == ("src/unet_notebook.py", 69)
+    jsonschema.validate(json.loads(to_json(report)), json.loads(json_schema()))

@@ -5,10 +5,12 @@ from dataclasses import replace
 from torchtraceap.analyzer.findings import (
     AttentionRow,
     Evidence,
+    FeatureMapRow,
     Finding,
     Fix,
     HeadRow,
     How,
+    LayoutChangeRow,
     Location,
     Related,
     Report,
@@ -76,6 +78,8 @@ LAYER = AttentionRow(
     "Attention_0", ATTENTION, "unfused", 30.1, 95_000.0, 60_000.0, 1.0, 16, 6, 64, 144, 144, 5.1e8, 0.03, None, 0.7,
     4_000.0, 0.0, 0.0, 0.0, (HeadRow(0, 0.2, 0.1667),),
 )  # fmt: skip
+CHANGE = LayoutChangeRow("NCHW -> NHWC", "contiguous", False, "", ATTENTION, (8, 3, 32, 32), None, 2.0, 41.5)
+FEATURES = FeatureMapRow("Conv2d_0", "", "conv2d", None, (8, 3, 32, 32), (), "float", None, "NCHW")
 UNKNOWN = replace(LAYER, name="fmha_kernel", location=None, backend="flash", heads=None, compute_ratio=None)
-REPORT = Report(SUMMARY, (FULL, PLACELESS, SMALL), tables=Tables((LAYER, UNKNOWN)))
+REPORT = Report(SUMMARY, (FULL, PLACELESS, SMALL), tables=Tables((LAYER, UNKNOWN), (CHANGE,), (FEATURES,)))
 EMPTY = Report(replace(SUMMARY, problems=(), missing=(), gpu_idle_pct=31.0, step_idle_pct=28.0), ())

@@ -76,11 +76,16 @@ def _holds_own(index: ast.expr) -> bool:
 
 
 def _foreign(*nodes: ast.AST) -> set[str]:
-    """Names that nodes read and neither they, nor the language, nor the module's imports define."""
-    read = {node.id for root in nodes for node in find(root, ast.Name) if isinstance(node.ctx, ast.Load)}
-    made = {node.id for root in nodes for node in find(root, ast.Name) if isinstance(node.ctx, ast.Store)}
-    made |= {node.arg for root in nodes for node in find(root, ast.arg)}
-    return read - made - {"self"} - set(dir(builtins))
+    """Names that nodes, in their order, read and that neither nodes before, nor the language, nor the module define."""
+    foreign: set[str] = set()
+    made = {"self", *dir(builtins)}
+    for root in nodes:
+        names = find(root, ast.Name)
+        targets = {node.id for one in find(root, ast.comprehension) for node in find(one.target, ast.Name)}
+        inner = targets | {node.arg for node in find(root, ast.arg)}
+        foreign |= {node.id for node in names if isinstance(node.ctx, ast.Load)} - made - inner
+        made |= {node.id for node in names if isinstance(node.ctx, ast.Store)} - targets
+    return foreign
 
 
 def _with_followers(file: Outline, statement: ast.stmt) -> list[ast.stmt]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ...analyzer.findings import Fix, Related, Safety
 from .base import Case, Confirmation, Fixer
+from .bindings import walk_scope
 from .edits import Patch
 from .outline import Outline, Scope, find, last_name
 from .resolve import Resolver, Value
@@ -39,10 +40,10 @@ def _confirm(case: Case) -> Confirmation | None:
     if view is None:
         return None
     for frame in view.frames:
+        if not frame.statements or "numpy" not in frame.outline.text:
+            continue
         if entry := _entry(frame):
             return _of_entry(view.resolver, frame, entry)
-        if not frame.statements:
-            continue
         if own := _normalisations(view.resolver, frame.outline, frame.outline.function(frame.statements[0])):
             after = _entry_behind(frame.outline, own[0])
             return _of_entry(view.resolver, frame, after) if after else None
@@ -78,8 +79,8 @@ def _of_entry(resolver: Resolver, frame: Frame, entry: ast.Call) -> Confirmation
 def _normalisations(resolver: Resolver, file: Outline, function: Scope) -> list[_Normalisation]:
     """Those in a function's own statements, in the order of the text."""
     found = []
-    for statement in file.statements:
-        if isinstance(statement, ast.Assign | ast.Return | ast.AugAssign) and file.function(statement) is function:
+    for statement in walk_scope(function):
+        if isinstance(statement, ast.Assign | ast.Return | ast.AugAssign):
             for node in _outermost_operations(statement):
                 if (one := _read(resolver, Value(file, node))) is not None:
                     found.append(one)

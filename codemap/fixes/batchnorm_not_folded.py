@@ -79,7 +79,7 @@ def _pairs(resolver: Resolver, construction: Value) -> _Groups:
             for pair in sequential_pairs(Value(construction.outline, call))
         ]
         return [(None, bare)] if bare else []
-    groups = [(owner, pairs_in(resolver, owner)) for owner in module_classes(resolver, made)]
+    groups = [(owner, pairs_in(resolver, owner)) for owner in module_classes(resolver, construction)]
     return [(owner, pairs) for owner, pairs in groups if pairs]
 
 

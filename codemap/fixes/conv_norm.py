@@ -27,10 +27,15 @@ class LayerPair:
     """The attributes of `self` that hold them; "" for parts of an `nn.Sequential`."""
 
 
-def module_classes(resolver: Resolver, made: Definition) -> list[Definition]:
-    """A model's class and the workspace's classes that it, or a helper of its, makes parts of; base classes too."""
+def module_classes(resolver: Resolver, construction: Value) -> list[Definition]:
+    """A model's class and the workspace's classes that it, or a helper of its, makes parts of; base classes too, and
+    the classes of blocks that it is given."""
     found: dict[ast.AST, Definition] = {}
-    queue = deque([made])
+    assert isinstance(construction.node, ast.Call)
+    named = (construction.node.func, *construction.node.args, *(one.value for one in construction.node.keywords))
+    queue = deque(
+        made for one in named if _may_name(one) and (made := resolver.definition(Value(construction.outline, one)))
+    )
     while queue and len(found) < _MAX_CLASSES:
         current = queue.popleft()
         if current.node in found:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
 
-from ...analyzer.findings import Fix, Safety
-from .base import Case, Confirmation, Cure, Fixer
+from ...analyzer.findings import Finding, Fix, Location, Safety
+from ..workspace import Workspace
+from .base import Case, Confirmation, Cure, DeviceFacts, Fixer
 from .bindings import FUNCTIONS
 from .blocks import wrap_in_with
 from .edits import Patch
-from .gradients import differentiates, is_off, is_only_detached, returns_numbers
+from .gradients import is_off, is_only_detached, never_differentiates, returns_numbers
 from .imports import name_for
-from .outline import Outline, find, last_name
+from .outline import Outline, find, header, last_name, outline
+from .resolve import Resolver, Value
 from .scene import Frame, Scene, scene, searcher
 
 _SLUG = "autograd-in-eval"
@@ -20,6 +23,12 @@ _TITLE = "Run it without recording a graph (no_grad)"
 _EVALUATES = re.compile(
     r"eval|valid|test|infer|predict|sample|generat|embed|extract|score|demo|benchmark", re.IGNORECASE
 )
+_WORDS = ("model(", "net(", "encoder(", "decoder(", "generator(", "discriminator(", "backbone(", "teacher(", "student(")
+_VERBS = "get|set|build|create|make|load|save|setup|init|check|export|unwrap|convert|parse|wrap|register|compile|print"
+_MODEL = re.compile(
+    rf"(?!({_VERBS})_)(\w+_)?(model|net|network|encoder|decoder|generator|discriminator|backbone|teacher|student)"
+)
+"""What a variable that holds a model is called."""
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.Expr, ast.Return, ast.AugAssign)
 
 
@@ -35,8 +44,8 @@ def _confirm(case: Case) -> Confirmation | None:
     if statement is None:
         return None
     place = file.location(statement, case.location if frame is view.here else frame.place)
-    trains = differentiates(case.workspace)
-    fix = _of_function(file, statement, trains) or _of_statement(file, statement, trains)
+    is_inference = never_differentiates(case.workspace)
+    fix = _of_function(file, statement, is_inference) or _of_statement(file, statement, is_inference)
     if fix is None:
         return Confirmation(place, (), (), "the pass is part of a larger statement")
     return Confirmation(place, (fix,))
@@ -54,7 +63,7 @@ def _is_forward(file: Outline, statement: ast.stmt) -> bool:
     return getattr(file.function(statement), "name", "") in ("forward", "__call__")
 
 
-def _of_function(file: Outline, statement: ast.stmt, trains: bool) -> Fix | None:
+def _of_function(file: Outline, statement: ast.stmt, is_inference: bool) -> Fix | None:
     """`@torch.no_grad()` over a function that evaluates."""
     function = file.function(statement)
     if not isinstance(function, FUNCTIONS) or any(
@@ -68,11 +77,11 @@ def _of_function(file: Outline, statement: ast.stmt, trains: bool) -> Fix | None
     line = f"{file.indentation(function)}@{name_for(patch, 'torch.no_grad')}()"
     # Directly over the `def`: what else decorates it (`@staticmethod`) takes what it gives.
     patch.insert(file.line_starts[function.lineno - 1], line + file.newline)
-    is_safe = not trains or returns_numbers(file, function)
+    is_safe = is_inference or returns_numbers(file, function)
     return Fix(_SLUG, _TITLE, Safety.SAFE if is_safe else Safety.UNSAFE, patch.edits())
 
 
-def _of_statement(file: Outline, statement: ast.stmt, trains: bool) -> Fix | None:
+def _of_statement(file: Outline, statement: ast.stmt, is_inference: bool) -> Fix | None:
     """`with torch.no_grad():` round one statement."""
     if not isinstance(statement, _SIMPLE) or any(
         last_name(call.func) in ("backward", "step") for call in find(statement, ast.Call)
@@ -80,13 +89,27 @@ def _of_statement(file: Outline, statement: ast.stmt, trains: bool) -> Fix | Non
         return None
     patch = Patch(file)
     wrap_in_with(patch, [statement], f"{name_for(patch, 'torch.no_grad')}()")
-    is_safe = not trains or is_only_detached(file, statement)
+    is_safe = is_inference or is_only_detached(file, statement)
     return Fix(_SLUG, _TITLE, Safety.SAFE if is_safe else Safety.UNSAFE, patch.edits())
 
 
-FIXER = Fixer(
-    _SLUG,
-    _confirm,
-    searcher(_confirm, ("model(", "net(", "encoder(", "generator(", "teacher(", "self(", ".detach()")),
-    cure=Cure(re.compile(r"\bno_grad\b|\binference_mode\b")),
-)
+def _search(finding: Finding, workspace: Workspace, device: DeviceFacts) -> Sequence[Confirmation]:
+    """Statements that call a model: without a stack the name of what is called must say that it is one."""
+    answers = searcher(_confirm, _WORDS)(finding, workspace, device)
+    return [answer for answer in answers if _runs_model(workspace, answer.location)]
+
+
+def _runs_model(workspace: Workspace, place: Location) -> bool:
+    file = outline(workspace.file(place.path))
+    if file is None:
+        return False
+    calls = [
+        call for statement in file.statements_at(place) for part in header(statement) for call in find(part, ast.Call)
+    ]
+    resolver = Resolver(workspace)
+    return any(
+        _MODEL.fullmatch(last_name(call.func)) and resolver.definition(Value(file, call.func)) is None for call in calls
+    )
+
+
+FIXER = Fixer(_SLUG, _confirm, _search, cure=Cure(re.compile(r"\bno_grad\b|\binference_mode\b")))

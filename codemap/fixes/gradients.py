@@ -11,6 +11,7 @@ from .outline import Outline, find, last_name
 
 _OFF = ("no_grad", "inference_mode")
 _DIFFERENTIATES = re.compile(r"\.backward\(|autograd\.grad\(|\.fit\(|jacobian\(|hessian\(|\bgrad\(")
+_RUNS = re.compile(r"^(if __name__\b|for |while |with |[\w.]+\()", re.MULTILINE)
 _WITHOUT_GRAPH = ("detach", "data", "shape", "size", "dim", "device", "dtype", "ndim", "item", "tolist")
 _NUMBERS = (
     "item",
@@ -46,9 +47,13 @@ def _turns_off(node: ast.expr) -> bool:
     return last_name(call) in _OFF
 
 
-def differentiates(workspace: Workspace) -> bool:
-    """Whether anything in the workspace asks for gradients."""
-    return any(_DIFFERENTIATES.search(workspace.text(path) or "") for path in workspace.paths())
+def never_differentiates(workspace: Workspace) -> bool:
+    """Whether the workspace is a whole program, which runs something by itself, and asks for no gradients anywhere.
+
+    Of a library nobody knows what its callers do with what it gives.
+    """
+    texts = [workspace.text(path) or "" for path in workspace.paths()]
+    return any(map(_RUNS.search, texts)) and not any(map(_DIFFERENTIATES.search, texts))
 
 
 def is_only_detached(file: Outline, statement: ast.stmt) -> bool:

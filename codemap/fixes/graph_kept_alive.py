@@ -10,7 +10,7 @@ from .base import Case, Confirmation, Fixer
 from .bindings import walk_scope
 from .calls import edit_call
 from .edits import Patch
-from .gradients import differentiates, is_off
+from .gradients import is_off, never_differentiates
 from .outline import LOOPS, Outline, find, last_name
 from .resolve import Value
 from .scene import Scene, scene, searcher
@@ -134,7 +134,7 @@ def _detached(view: Scene, statement: ast.stmt, item: ast.expr) -> Confirmation:
     file, patch = view.here.outline, Patch(view.here.outline)
     patch.insert(file.span(item)[1], ".detach()")
     is_spent = isinstance(item, ast.Name) and _is_differentiated_itself(file, item, ends=True)
-    is_safe = is_spent or not (differentiates(view.case.workspace) or _gives_back(file, statement))
+    is_safe = is_spent or (never_differentiates(view.case.workspace) and not _gives_back(file, statement))
     fix = Fix(
         _SLUG, "Keep the value without its graph (detach)", Safety.SAFE if is_safe else Safety.UNSAFE, patch.edits()
     )

@@ -23,3 +23,7 @@ def embed(model, batches):
 def run():
     torch.manual_seed(0)
     return embed(Net().eval(), [torch.rand(2, 4), torch.rand(3, 4)]).detach()
+
+
+if __name__ == "__main__":
+    print(run())

@@ -12,11 +12,14 @@ from .outline import COMPREHENSIONS, LOOPS, Outline, find, last_name
 from .scene import Frame, Scene
 
 _NOT_A_BATCH = re.compile(
-    r"(loader|dataset|epoch|step|layer|block|module|stage|param|state_dict|optim|hook|callback|worker|file|path)", re.I
+    r"(loader|dataset|epoch|step|layer|block|module|stage|param|buffer|state_dict|optim|hook|callback|worker|file|path)",
+    re.I,
 )
 """What a loop over something else than a batch goes through."""
 _TRAINS = frozenset({"backward", "step", "zero_grad", "load_state_dict", "save"})
 _JOINS = ("cat", "concat", "hstack", "vstack", "pad", "append")
+_LISTS = frozenset({"split", "chunk", "unbind", "list", "tolist", "sorted", "zip", "tensor_split", "meshgrid", "map"})
+"""Calls that give several things."""
 _GROWS = frozenset({"append", "extend", "add", "update", "insert"})
 
 
@@ -84,11 +87,14 @@ def is_batch(loop: Loop) -> bool:
     """Whether a loop goes through what a batch holds, one round as good as independent of the others."""
     if _NOT_A_BATCH.search(ast.unparse(loop.iter)) or _is_fixed(loop.iter):
         return False
+    elements = loop.elements()
     for node in loop.walk():
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _TRAINS:
             return False
         if isinstance(node, ast.Yield | ast.YieldFrom | ast.Await | ast.Break):
             return False
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in elements:
+            return False  # the elements are modules or functions
     return not carried(loop)
 
 
@@ -217,17 +223,32 @@ def is_list(file: Outline, node: ast.expr) -> bool:
     """Whether an expression is known to be a list of things rather than a tensor."""
     if isinstance(node, (ast.List, ast.Tuple, ast.Dict, *COMPREHENSIONS)):
         return True
-    if isinstance(node, ast.Call) and last_name(node.func) in (
-        ("split", "chunk", "unbind", "list", "tolist", "sorted", "zip", "tensor_split")
-    ):
-        return True
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Add):
+        return any(isinstance(side, ast.List | ast.Tuple) for side in (node.left, node.right))
+    if isinstance(node, ast.Call):
+        return last_name(node.func) in _LISTS
+    if isinstance(node, ast.Attribute) and last_name(node.value) == "self":
+        return any(is_list(file, value) for value in _attribute_values(file, node))
     if not isinstance(node, ast.Name):
         return False
-    bound = file.lookup(node)
     grows = any(
         isinstance(call.func, ast.Attribute) and last_name(call.func.value) == node.id
         for name in _GROWS
         for call in file.calls(name)
         if file.function(call) is file.function(node)
     )
-    return grows or any(one.value is not None and one.index is None and is_list(file, one.value) for one in bound)
+    bound = (one for one in file.lookup(node) if one.value is not None and one.index is None and not one.is_element)
+    return grows or any(one.value is not node and one.value is not None and is_list(file, one.value) for one in bound)
+
+
+def _attribute_values(file: Outline, attribute: ast.Attribute) -> Iterator[ast.expr]:
+    """What the class that reads `self.x` sets it to."""
+    owner = file.enclosing_class(attribute)
+    for node in find(owner, ast.Assign) if owner is not None else ():
+        for target in node.targets:
+            if (
+                isinstance(target, ast.Attribute)
+                and target.attr == attribute.attr
+                and last_name(target.value) == "self"
+            ):
+                yield node.value

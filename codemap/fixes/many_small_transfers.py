@@ -9,7 +9,7 @@ from ...analyzer.findings import Fix, Safety
 from .base import Case, Confirmation, Cure, Fixer
 from .bindings import FUNCTIONS
 from .edits import Patch
-from .loops import Loop, is_list, loops_round
+from .loops import Loop, is_batch, is_list, loops_round
 from .outline import COMPREHENSIONS, LOOPS, Outline, find, last_name
 from .scene import Frame, Scene, fixable, scene, searcher
 from .transfers import is_move
@@ -27,7 +27,7 @@ def _confirm(case: Case) -> Confirmation | None:
         return None
     for frame in view.frames:
         for loop in loops_round(frame):
-            fix = _stacked_first(loop) or _copied_before(loop)
+            fix = (_stacked_first(loop) or _copied_before(loop)) if is_batch(loop) else None
             if fix is not None:
                 return Confirmation(loop.outline.location(loop.statement, case.location), (fix,))
     if _repeats(view):
@@ -112,7 +112,8 @@ def _copied_before(loop: Loop) -> Fix | None:
         methods = {file.text[file.span(node)[1] : file.span(copy)[1]] for node, copy in zip(reads, copies, strict=True)}
         if len(methods) != 1 or not isinstance(source, ast.Name | ast.Attribute | ast.Subscript | ast.Call):
             continue
-        if any(_reads_target(loop, copy) for copy in copies):
+        # `metric.to(device)` alone moves a module.
+        if any(_reads_target(loop, copy) or isinstance(file.parents[copy], ast.Expr) for copy in copies):
             continue
         patch = Patch(file)
         for node, copy in zip(reads, copies, strict=True):

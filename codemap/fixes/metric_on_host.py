@@ -12,7 +12,7 @@ from .confusion import class_loops, counted, library_matrix
 from .edits import Patch
 from .outline import Outline, find, last_name
 from .resolve import Value
-from .scene import Frame, Scene, scene, searcher
+from .scene import Frame, Scene, fixable, scene, searcher
 
 _SLUG = "metric-on-host"
 _METRIC = re.compile(
@@ -160,7 +160,7 @@ def _logs_of(file: Outline, step: ast.FunctionDef, name: str, made: ast.stmt) ->
 FIXER = Fixer(
     _SLUG,
     _confirm,
-    searcher(_confirm, ("confusion_matrix", "metric")),
+    fixable(searcher(_confirm, ("confusion_matrix", "metric", "np.sum("))),
     required=True,
     cure=Cure(re.compile(r"bincount\(|\.update\(")),
 )

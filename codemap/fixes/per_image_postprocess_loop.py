@@ -105,8 +105,8 @@ def _read_elements(loop: Loop, patch: Patch) -> list[ast.expr]:
         is_read_only = reads and len(reads) == len(loop.reads(name)) and not _is_set(loop, name)
         if is_read_only and _may_be_listed(loop, source):
             found.append((source, reads))
-    # `int(s)` alone says nothing of what s is; `s.item()`, here or beside it, does.
-    is_told = any(read is not node for _, reads in found for node, read in reads)
+    # `int(s)` and `int(s[0])` say nothing of what s is; `s.item()`, here or beside it, does.
+    is_told = any(isinstance(read, ast.Call) for _, reads in found for _, read in reads)
     listed = [(source, reads) for source, reads in found if is_told or _is_tensor(file, source)]
     for source, reads in listed:
         for node, read in reads:

@@ -11,7 +11,21 @@ from .outline import Outline, find, last_name
 
 _TO_PYTHON = frozenset(
     {"item", "tolist", "cpu", "numpy", "nonzero", "argwhere", "unique", "masked_select", "bool", "any", "all", "print"}
-    | {"float", "int", "len", "append", "extend", "dropout", "rand", "randn", "randint", "randperm", "interpolate"}
+    | {
+        "float",
+        "int",
+        "len",
+        "append",
+        "extend",
+        "to",
+        "cuda",
+        "dropout",
+        "rand",
+        "randn",
+        "randint",
+        "randperm",
+        "interpolate",
+    }
 )
 """Calls that `vmap` cannot take, or that mean something else for a batch."""
 
@@ -60,12 +74,21 @@ def take_apart(loop: Loop) -> tuple[Round, Sink]:
             targets=[ast.Name(id=name)], value=ast.BinOp(left=ast.Name(id=left), op=ast.Add(), right=result)
         ) if name == left:
             return Round(loop, before, result), Sink(loop.node, f"{name} = {name} + {{}}.sum(0)")
-        case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name), slice=ast.Name(id=index))], value=result) if (
-            index == loop.index()
-        ):
+        case ast.Assign(
+            targets=[ast.Subscript(value=ast.Name(id=name) as out, slice=ast.Name(id=index))], value=result
+        ) if index == loop.index() and _is_made_by_torch(loop.outline, out):
             return Round(loop, before, result), Sink(loop.node, f"{name}[:] = {{}}")
         case _:
             raise Refused(by_hand(loop))
+
+
+def _is_made_by_torch(file: Outline, node: ast.expr) -> bool:
+    """Whether a name is set to what torch or a tensor's `new_...` gives: not to an array of numpy."""
+    bound = file.lookup(node) if isinstance(node, ast.Name) else []
+    calls = [one.value for one in bound if isinstance(one.value, ast.Call)]
+    return bool(calls) and all(
+        file.dotted(call.func).startswith("torch.") or last_name(call.func).startswith("new_") for call in calls
+    )
 
 
 def _stacked_comprehension(loop: Loop) -> Sink:
@@ -125,6 +148,8 @@ def find_inputs(one: Round) -> None:
         raise Refused(by_hand(loop))
     for node in nodes:
         _check(loop, node)
+        if isinstance(node, ast.Slice) and any(name.id in one.inputs for name in find(node, ast.Name)):
+            raise Refused(by_hand(loop))  # the result's size depends on the sample's values
     if not any(isinstance(node, ast.Call | ast.BinOp) for node in nodes):
         raise Refused(by_hand(loop))  # values are only passed on
 

@@ -13,6 +13,8 @@ from .resolve import Resolver, Value
 from .scene import Scene
 
 _NAMES = ("torch.compile", "torch._dynamo.optimize")
+_OPTIONS = (None, "fullgraph", "dynamic", "backend", "mode", "options", "disable")
+"""Keyword arguments of `torch.compile`, None standing for `**options`; other libraries' `compile` have others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,8 @@ def is_compilation(file: Outline, node: ast.expr) -> bool:
     if dotted in _NAMES:
         return True
     is_method = isinstance(node.func, ast.Attribute) and node.func.attr == "compile" and not node.args
-    return is_method and dotted.partition(".")[0] not in ("re", "torch", "builtins", "jit", "tf", "keras")
+    has_others = any(keyword.arg not in _OPTIONS for keyword in node.keywords)
+    return is_method and not has_others and dotted.partition(".")[0] not in ("re", "torch", "jit")
 
 
 def compilations(scene: Scene) -> list[Compilation]:

@@ -6,12 +6,14 @@ import ast
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from itertools import permutations
 
 import numpy as np
 
 from ...analyzer.trace.model import FloatArray
 from .numeric import EPSILON, UnknownError
+from .outline import Outline
 from .reading import Leaf, Reading
 from .resolve import Resolver, Value
 from .straight import Block
@@ -37,6 +39,23 @@ class Formula:
     """Whether the result lies in memory as the written-out one's."""
 
 
+class Layout(Enum):
+    """How weight and bias lie."""
+
+    NONE = 0
+    """There are none."""
+    VECTOR = 1
+    IMAGE = 2
+    """(1, channels, 1, 1)."""
+    ASSUMED = 3
+    """Taken for vectors; where they were made is out of sight."""
+    OTHER = 4
+
+
+Operands = tuple[ast.expr, ast.expr | None, ast.expr | None]
+"""The tensor, the weight, the bias."""
+
+
 @dataclass(frozen=True, slots=True)
 class Match:
     """A formula with the program's own operands."""
@@ -46,6 +65,7 @@ class Match:
     weight: ast.expr | None
     bias: ast.expr | None
     epsilon: ast.expr | None
+    layout: Layout
     through: tuple[ast.Assign, ...]
     """The assignments whose values the expression took, in the order of the text."""
     leaves: tuple[Leaf, ...]
@@ -107,20 +127,45 @@ def recognise(resolver: Resolver, value: Value, block: Block) -> Match | None:
     leaves = [leaf for leaf in reading.leaves.values() if leaf is not reading.epsilon]
     if not reading.is_plausible or not 1 <= len(leaves) <= _MOST_OPERANDS:
         return None
-    for tensor, weight, bias in _roles(leaves):
+    for operands in _roles(leaves):
+        layouts = {_layout(resolver, value.outline, one) for one in operands[1:] if one is not None}
+        if len(layouts) > 1 or Layout.OTHER in layouts:
+            continue
+        layout = next(iter(layouts), Layout.NONE)
         for formula in _FORMULAS:
-            if not formula.is_norm and (weight or bias or reading.epsilon):
+            if not formula.is_norm and (layout is not Layout.NONE or reading.epsilon is not None):
                 continue
-            effects = _effects(reading, value.node, formula, (tensor, weight, bias))
+            effects = _effects(reading, value.node, formula, operands, layout)
             if effects is not None:
                 through = tuple(sorted(reading.assignments, key=lambda one: one.lineno))
-                return Match(
-                    formula, tensor, weight, bias, reading.epsilon, through, tuple(reading.leaves), not effects
-                )
+                leaves_read = tuple(reading.leaves)
+                return Match(formula, *operands, reading.epsilon, layout, through, leaves_read, not effects)
     return None
 
 
-def _roles(leaves: Sequence[ast.expr]) -> Iterator[tuple[ast.expr, ast.expr | None, ast.expr | None]]:
+def _layout(resolver: Resolver, outline: Outline, parameter: ast.expr) -> Layout:
+    """How a weight or bias lies, by the sizes that it was made with."""
+    made = resolver.find(Value(outline, parameter), lambda one: isinstance(one.node, ast.Call) and _is_filled(one))
+    layouts = {_layout_of(one.node) for one in made if isinstance(one.node, ast.Call)}
+    return Layout.ASSUMED if not layouts else layouts.pop() if len(layouts) == 1 else Layout.OTHER
+
+
+def _is_filled(value: Value) -> bool:
+    return value.outline.dotted(getattr(value.node, "func", value.node)) in (
+        *("torch.ones", "torch.zeros", "torch.empty", "torch.randn", "torch.rand", "torch.full"),
+        *("torch.Tensor", "torch.FloatTensor"),
+    )
+
+
+def _layout_of(call: ast.Call) -> Layout:
+    sizes = call.args[0].elts if len(call.args) >= 1 and isinstance(call.args[0], ast.Tuple | ast.List) else call.args
+    is_one = [isinstance(size, ast.Constant) and size.value == 1 for size in sizes]
+    if is_one == [False] and not isinstance(sizes[0], ast.Starred):
+        return Layout.VECTOR
+    return Layout.IMAGE if is_one == [True, False, True, True] else Layout.OTHER
+
+
+def _roles(leaves: Sequence[ast.expr]) -> Iterator[Operands]:
     """Every way to take one operand for the tensor, and the others, if any, for weight and bias."""
     for tensor in leaves:
         others = [leaf for leaf in leaves if leaf is not tensor]
@@ -132,15 +177,14 @@ def _roles(leaves: Sequence[ast.expr]) -> Iterator[tuple[ast.expr, ast.expr | No
 
 
 def _effects(
-    reading: Reading, node: ast.expr, formula: Formula, operands: tuple[ast.expr, ast.expr | None, ast.expr | None]
+    reading: Reading, node: ast.expr, formula: Formula, operands: Operands, layout: Layout
 ) -> list[ast.Call] | None:
     """The calls with effects in an expression that computes a formula at sample points; None if it does not."""
-    has_parameters = operands[1] is not None or operands[2] is not None
     effects: list[ast.Call] = []
     matched = 0
     for shape in _SHAPES:
         sample = _Sample.of(shape, formula)
-        evaluator = reading.evaluator(sample.values(operands))
+        evaluator = reading.evaluator(sample.values(operands, layout))
         try:
             with np.errstate(all="ignore"):
                 got = np.asarray(evaluator.of(node))
@@ -151,8 +195,9 @@ def _effects(
             return None
         matched += 1
         effects = evaluator.effects
-    # Parameters along an axis tell which one it is; without them `dim=1` may be any.
-    return effects if matched == len(_SHAPES) or (matched and has_parameters) else None
+    # Parameters along an axis tell how many there are; without them `dim=1` may stand in any rank.
+    is_told = layout is not Layout.NONE or (matched == len(_SHAPES) and not (formula.is_norm and formula.axis == 1))
+    return effects if matched and is_told else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,12 +216,15 @@ class _Sample:
         weight, bias = random.standard_normal((2, shape[axis]))
         return _Sample(3 * random.standard_normal(shape), weight, bias, axis)
 
-    def values(self, operands: tuple[ast.expr | None, ...]) -> dict[int, FloatArray]:
+    def values(self, operands: Operands, layout: Layout) -> dict[int, FloatArray]:
         """The sample of each operand, by the operand's identity."""
-        held = (self.tensor, self.weight, self.bias)
+        parameters = [self.weight, self.bias]
+        if layout is Layout.IMAGE:
+            parameters = [one.reshape(1, -1, 1, 1) for one in parameters]
+        held = (self.tensor, *parameters)
         return {id(leaf): value for leaf, value in zip(operands, held, strict=True) if leaf is not None}
 
-    def expected(self, formula: Formula, operands: tuple[ast.expr | None, ...]) -> FloatArray:
+    def expected(self, formula: Formula, operands: Operands) -> FloatArray:
         """What the formula gives."""
         result = formula.compute(self.tensor)
         along = [1] * self.tensor.ndim

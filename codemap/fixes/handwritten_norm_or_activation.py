@@ -10,7 +10,7 @@ from ...analyzer.findings import Fix, Safety
 from .base import Case, Confirmation, Fixer
 from .edits import Patch
 from .expressions import in_brackets
-from .formulas import Formula, Match, recognise
+from .formulas import Formula, Layout, Match, recognise
 from .imports import name_for
 from .outline import Outline, find
 from .resolve import Value
@@ -40,14 +40,16 @@ def _confirm(case: Case) -> Confirmation | None:
     if view is None:
         return None
     # `x * (relu6(x + 3) / 6)` holds a Hardsigmoid: what takes in more of the statements is what was meant.
-    found = max(_written_out(view), key=lambda one: len(one.match.through), default=None)
+    written = list(_written_out(view))
+    found = max(written, key=lambda one: len(one.match.through), default=None)
     if found is None:
         return None
+    together = [found, *(one for one in written if one.statement is found.statement and _stands_beside(one, found))]
     file = view.here.outline
     place = file.location(found.dropped[0] if found.dropped else found.statement, case.location)
     if is_older(case.device.torch_version, found.match.formula.since):
         return Confirmation(place)
-    return Confirmation(place, (_fix(view, found),))
+    return Confirmation(place, (_fix(view, together),))
 
 
 def _written_out(view: Scene) -> Iterator[_Found]:
@@ -64,7 +66,7 @@ def _written_out(view: Scene) -> Iterator[_Found]:
                 match = recognise(view.resolver, Value(file, node), block)
                 if match is None:
                     continue
-                dropped = block.serving(statement, [*match.through])
+                dropped = block.serving(statement, node, match.through)
                 if (here is statement or here in dropped) and _are_visible(block, statement, match, dropped):
                     yield _Found(block, statement, node, match, dropped)
 
@@ -80,14 +82,22 @@ def _parts(value: ast.expr) -> list[ast.expr]:
     return [node for node in find(value, ast.expr) if isinstance(node, ast.BinOp | ast.Call)]
 
 
-def _fix(view: Scene, found: _Found) -> Fix:
-    file, match = view.here.outline, found.match
+def _stands_beside(one: _Found, other: _Found) -> bool:
+    """Whether two expressions of a statement have no part in common: `a(x) if inplace else b(x)`."""
+    nodes = {id(node) for node in ast.walk(other.node)}
+    return not one.dropped and id(one.node) not in nodes and not any(node is other.node for node in ast.walk(one.node))
+
+
+def _fix(view: Scene, together: list[_Found]) -> Fix:
+    file = view.here.outline
     patch = Patch(file)
-    patch.replace(found.node, _call(patch, file, match))
-    if found.dropped:
-        patch.delete(found.dropped)
-    is_safe = match.is_pure and match.formula.is_dense
-    title = f"Use {match.formula.function.removeprefix('torch.nn.functional.')}"
+    for found in together:
+        patch.replace(found.node, _call(patch, file, found.match))
+    if together[0].dropped:
+        patch.delete(together[0].dropped)
+    matches = [found.match for found in together]
+    is_safe = all(one.is_pure and one.formula.is_dense and one.layout is not Layout.ASSUMED for one in matches)
+    title = f"Use {matches[0].formula.function.removeprefix('torch.nn.functional.')}"
     return Fix(_SLUG, title, Safety.SAFE if is_safe else Safety.UNSAFE, patch.edits())
 
 
@@ -96,7 +106,7 @@ def _call(patch: Patch, file: Outline, match: Match) -> str:
     formula: Formula = match.formula
     x = file.segment(match.tensor)
     held = in_brackets(file, match.tensor)
-    weight, bias = (file.segment(one) if one is not None else None for one in (match.weight, match.bias))
+    weight, bias = (_parameter(file, match, one) for one in (match.weight, match.bias))
     arguments = [x]
     if formula.is_norm:
         over_channels = formula.axis == 1
@@ -113,6 +123,13 @@ def _call(patch: Patch, file: Outline, match: Match) -> str:
         arguments.append(formula.option)
     call = f"{name_for(patch, formula.function)}({', '.join(arguments)})"
     return f"{call}.permute(0, 3, 1, 2)" if formula.is_norm and formula.axis == 1 else call
+
+
+def _parameter(file: Outline, match: Match, parameter: ast.expr | None) -> str | None:
+    """The text of a weight or bias as a vector."""
+    if parameter is None:
+        return None
+    return file.segment(parameter) + (".flatten()" if match.layout is Layout.IMAGE else "")
 
 
 FIXER = Fixer(

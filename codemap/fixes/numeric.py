@@ -190,7 +190,8 @@ class Evaluator:
         high = rest[1] if len(rest) > 1 else given.get("max", given.get("max_val"))
         if low is None or high is None or not set(given) <= {"min", "max", "min_val", "max_val", "inplace"}:
             raise UnknownError
-        return np.clip(first, self.of(low), self.of(high))
+        lowest, highest = self.of(low), self.of(high)
+        return self._checked(np.asarray(first), lambda: np.clip(first, lowest, highest))
 
     def _reduced(
         self, name: str, first: FloatArray, rest: list[ast.expr], given: Mapping[str | None, ast.expr]

@@ -34,24 +34,35 @@ def _confirm(case: Case) -> Confirmation | None:
     if view is None:
         return None
     file = view.here.outline
-    for call in view.here.calls():
-        rewrite = _einsum(file, call) or (None if case.device.is_cpu else _distance(file, call))
-        if rewrite is not None:
-            place = file.location(file.statement(call), case.location)
-            return Confirmation(place, (_fix(file, rewrite, case.device),))
-    return None
+    found = [one for call in view.here.calls() if (one := _rewrite(file, call, case.device)) is not None]
+    if not found:
+        return None
+    first = file.statement(found[0].call)
+    together = [one for one in found if file.statement(one.call) is first and not _is_within(file, one, found)]
+    return Confirmation(file.location(first, case.location), (_fix(file, together, case.device),))
 
 
-def _fix(file: Outline, rewrite: _Rewrite, device: DeviceFacts) -> Fix:
+def _rewrite(file: Outline, call: ast.Call, device: DeviceFacts) -> _Rewrite | None:
+    return _einsum(file, call) or (None if device.is_cpu else _distance(file, call))
+
+
+def _is_within(file: Outline, one: _Rewrite, others: list[_Rewrite]) -> bool:
+    """Whether a call is an operand of another one that is rewritten: then it keeps its turn for later."""
+    calls = {id(other.call) for other in others}
+    return any(id(above) in calls for above in file.ancestors(one.call))
+
+
+def _fix(file: Outline, rewrites: list[_Rewrite], device: DeviceFacts) -> Fix:
     patch = Patch(file)
-    if rewrite.function:
-        patch.replace(rewrite.call, f"{name_for(patch, rewrite.function)}({rewrite.text})")
-    else:
-        stands = stands_alone(file, rewrite.call) or rewrite.is_closed
-        patch.replace(rewrite.call, rewrite.text if stands else f"({rewrite.text})")
+    for one in rewrites:
+        if one.function:
+            patch.replace(one.call, f"{name_for(patch, one.function)}({one.text})")
+        else:
+            stands = stands_alone(file, one.call) or one.is_closed
+            patch.replace(one.call, one.text if stands else f"({one.text})")
     # Convolutions may use TF32 where matrix products do not.
-    rounds = bool(rewrite.function) and not device.is_cpu and device.capability >= (8, 0)
-    return Fix(_SLUG, rewrite.title, Safety.UNSAFE if rounds else Safety.SAFE, patch.edits())
+    rounds = any(one.function for one in rewrites) and not device.is_cpu and device.capability >= (8, 0)
+    return Fix(_SLUG, rewrites[0].title, Safety.UNSAFE if rounds else Safety.SAFE, patch.edits())
 
 
 # einsum
@@ -111,7 +122,9 @@ def _sum_of_products(file: Outline, call: ast.Call, found: _Einsum) -> _Rewrite 
 def _product(file: Outline, call: ast.Call, found: _Einsum) -> _Rewrite | None:
     """A tensor of any rank with a matrix: over its last axis, or over the channels of (batch, channels, positions)."""
     tensor, matrix, out = found.first, found.second, found.out
-    if len(matrix) != 2 or "..." in matrix or len(tensor) < 2:
+    rank = len(tensor)
+    # Einsum of two matrices is their product already.
+    if len(matrix) != 2 or "..." in matrix or rank + ("..." in tensor) < 3:
         return None
     contracted = [axis for axis in matrix if axis in tensor and axis not in out]
     if len(contracted) != 1:
@@ -124,11 +137,11 @@ def _product(file: Outline, call: ast.Call, found: _Einsum) -> _Rewrite | None:
     title = "Use the matrix product instead of einsum"
     if tensor[-1] == inner:
         return _Rewrite(call, f"{x} @ {w}" if matrix[0] == inner else f"{x} @ {w}.t()", title)
-    if tensor[1] != inner or "..." in tensor or len(tensor) not in (3, 4, 5):
+    if tensor[1] != inner or "..." in tensor or rank not in (3, 4, 5):
         return None
     # Channels mixed position by position: a convolution of width 1, which reads them where they are.
     w = w if matrix[1] == inner else f"{w}.t()"
-    positions = len(tensor) - 2
+    positions = rank - 2
     weight = f"{w}[:, :{', None' * positions}]"
     text = f"{file.segment(found.operands[0])}, {weight}"
     return _Rewrite(call, text, "Mix the channels by a 1x1 convolution", f"torch.nn.functional.conv{positions}d")

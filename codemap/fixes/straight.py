@@ -37,26 +37,34 @@ class Block:
         statement = self.statements[at] if at != NO_VERSION else None
         return statement if isinstance(statement, ast.Assign) and _plain_target(statement) else None
 
-    def serving(self, target: ast.stmt, gone: list[ast.stmt]) -> list[ast.stmt]:
-        """Those of `gone`, assignments above `target`, that nothing reads but one another and what `target` computed:
-        they can be deleted once `target` computes its value otherwise."""
+    def serving(self, target: ast.stmt, value: ast.expr, gone: Sequence[ast.stmt]) -> list[ast.stmt]:
+        """Those of `gone`, assignments above `target`, that nothing reads but one another and `value`, an expression
+        in `target`: they can be deleted once that is computed otherwise."""
         kept = list(gone)
         while True:
-            needed = [one for one in kept if self._is_read_elsewhere(one, [*kept, target])]
+            needed = [one for one in kept if self._is_read_elsewhere(one, kept, target, value)]
             if not needed:
                 return kept
             kept = [one for one in kept if one not in needed]
 
-    def _is_read_elsewhere(self, assignment: ast.stmt, readers: list[ast.stmt]) -> bool:
+    def _is_read_elsewhere(
+        self, assignment: ast.stmt, others: Sequence[ast.stmt], target: ast.stmt, value: ast.expr
+    ) -> bool:
         name = _plain_target(assignment)
         at = self.statements.index(assignment)
         for statement in self.statements[at + 1 :]:
-            reads = any(node.id == name and isinstance(node.ctx, ast.Load) for node in find(statement, ast.Name))
-            if reads and statement not in readers:
+            reads = self._reads(statement, name)
+            if statement is target:
+                reads -= self._reads(value, name)
+            if reads and statement not in others:
                 return True
             if self._stores(statement, name):
                 return not _is_plain_store(statement, name)
         return self._escapes(name)
+
+    @staticmethod
+    def _reads(node: ast.AST, name: str) -> int:
+        return sum(one.id == name and isinstance(one.ctx, ast.Load) for one in find(node, ast.Name))
 
     def _escapes(self, name: str) -> bool:
         """Whether a name that still holds its value at the end of the block is read behind it."""

@@ -1,0 +1,7 @@
+# at: return x.mul_(x.sigmoid()) if inplace else x.mul(x.sigmoid())
+# fix: unsafe
+from torch.nn import functional as F
+
+
+def swish(x, inplace: bool = False):
+    return F.silu(x) if inplace else F.silu(x)

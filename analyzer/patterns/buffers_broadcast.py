@@ -5,8 +5,8 @@ norm), broadcasts them, waits, and copies them back one by one: hundreds of smal
 Trace: in `DistributedDataParallel.forward`, before the model: `flatten_dense_tensors`, `c10d::broadcast_`,
 `unflatten_dense_tensors` and a `copy_` for each buffer; with stacks the frame `_sync_buffers`.
 Edit: all of that does not run (`broadcast_buffers=False`).
-Gate: none beside the saving: it falls where the host is ahead and the broadcast short. Whether the ranks' running
-statistics may differ, only a person knows.
+Gate: none beside the saving: it falls where the host is ahead and the broadcast short, and, where all ranks' traces are
+there, by what they wait for one another. Whether the ranks' running statistics may differ, only a person knows.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 from ..findings import Evidence, Stage
 from ..timeline.columns import is_among, is_named
-from ..timeline.edit import Edit
+from ..timeline.edit import Edit, Scale
 from ..timeline.model import Timeline
 from ..timeline.select import count_per_step, events_of, in_typical_step, inside, launched_by, outermost, steady
 from ..trace.model import NONE, Category, IntArray
@@ -46,10 +46,9 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
     forwards = ddp_forwards(timeline)
     if not len(broadcasts) or not len(forwards):
         return
-    parts = _parts(timeline, forwards)
     occurrences = (
-        Occurrence(int(forward), Edit(removed_ops=rows), _cost_rows(timeline, rows))
-        for forward, rows in zip(forwards, parts, strict=True)
+        Occurrence(int(forward), _edit(timeline, rows), _cost_rows(timeline, rows))
+        for forward, rows in zip(forwards, _parts(timeline, forwards), strict=True)
         if len(rows)
     )
     for group in by_site(timeline, occurrences):
@@ -92,6 +91,27 @@ def _until_the_model(rows: IntArray, is_part: np.ndarray, is_broadcast: np.ndarr
     """The operators of one forward call before the first that sends nothing; none unless they broadcast."""
     first = int(np.argmin(is_part)) if not is_part.all() else len(rows)
     return rows[:first] if is_broadcast[:first].any() else rows[:0]
+
+
+def _edit(timeline: Timeline, rows: IntArray) -> Edit:
+    """None of it runs; but the ranks that wait for another one here will wait for it at their next collective."""
+    job = timeline.job
+    dur_ns = timeline.trace.dur_ns
+    launched = np.sort(np.concatenate(launched_by(timeline, rows)))
+    start, end = int(timeline.trace.ts_ns[rows].min()), int(timeline.trace.end_ns[rows].max())
+    if job is None or not len(job.row):
+        return Edit(removed_ops=rows)
+    begun = timeline.trace.ts_ns[job.row]
+    here = is_among(job.row, launched) | ((begun >= start) & (begun <= end) & timeline.is_cpu_only)
+    waited_ns = (job.arrival_ns.max(axis=0) - job.arrival_ns[job.reported])[here].max(initial=0.0)
+    spent_ns = int(dur_ns[rows].sum() if timeline.is_cpu_only else dur_ns[job.row[here]].sum())
+    if waited_ns <= 0.0 or not spent_ns:
+        return Edit(removed_ops=rows)
+    kept = min(float(waited_ns) / spent_ns, 1.0)
+    if timeline.is_cpu_only:
+        return Edit(scales=(Scale(rows, kept),))
+    others = launched[~is_among(launched, job.row[here])]
+    return Edit(scales=(Scale(job.row[here], kept), Scale(np.sort(np.append(rows, others)), 0.0)))
 
 
 def _cost_rows(timeline: Timeline, rows: IntArray) -> IntArray:

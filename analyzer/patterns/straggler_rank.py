@@ -6,7 +6,8 @@ Trace: the traces of all ranks, on one clock (`timeline.job`): the same rank, or
 last by a clear gap. One rank's backward pass says nothing: it holds the waiting, so it is as long on all of them.
 Edit: the late ranks come with the first of the others, so each collective is shorter by the gap. On a late rank itself,
 what it does before the collective is shorter by as much.
-Gate: fewer than two ranks; a rank that is last in half of the steps or fewer, since somebody always is.
+Gate: fewer than two ranks; a rank that is last in half of the steps or fewer, since somebody always is. Where ranks are
+late by turns in the same part of the step, the finding is only a hint.
 """
 
 from __future__ import annotations
@@ -23,12 +24,14 @@ from ..timeline.job import Job
 from ..timeline.main_thread import innermost_at
 from ..timeline.model import Phase, Timeline
 from ..timeline.select import events_of, outermost
+from ..timeline.sites import Site, SiteFinder
 from ..trace.model import HOST_CATEGORIES, NONE, FloatArray, IntArray
 from .base import Candidate, FixKind, Occurrence, Pattern
 from .late_ranks import LateRanks, late_ranks
 
 _STEADY = 0.5
-"""A rank is slow, not unlucky, if it is late by this share of the median in three of four steps."""
+"""A rank is slow, not unlucky, if it is late by this share of the median in three of four steps, and later by this
+share than others are in their turn."""
 _ONE_TIME = 0.4
 """How sure it is where that cannot be said."""
 
@@ -38,13 +41,14 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
     job = timeline.job
     if job is None:
         return
-    for late in late_ranks(job):
-        candidate = _candidate(timeline, job, late)
-        if candidate is not None:
+    everyone = late_ranks(job)
+    for late in everyone:
+        candidate = _candidate(timeline, job, late, everyone)
+        if candidate is not None and candidate.occurrences:
             yield candidate
 
 
-def _candidate(timeline: Timeline, job: Job, late: LateRanks) -> Candidate | None:
+def _candidate(timeline: Timeline, job: Job, late: LateRanks, everyone: list[LateRanks]) -> Candidate | None:
     """The candidate of some late ranks; None where they are late in half of the steps or fewer."""
     gaps_us = _us_each_step(job, late.at, late.gap_ns)
     if not median(gaps_us) > 0:
@@ -53,17 +57,18 @@ def _candidate(timeline: Timeline, job: Job, late: LateRanks) -> Candidate | Non
     behind_ns = (job.arrival_ns.max(axis=0) - job.arrival_ns[job.reported])[late.at]
     waited_ns = np.minimum(behind_ns, late.gap_ns)
     rows = job.row[late.at]
-    occurrences: dict[int, Occurrence] = {}
+    parts: list[tuple[float, Occurrence]] = []
     for at, row, gap_ns, wait_ns in zip(late.at.tolist(), rows.tolist(), late.gap_ns, waited_ns, strict=True):
         new = _own_work(timeline, job, at, gap_ns) if is_own else _wait(timeline, row, wait_ns)
         if new is not None:
-            _add(occurrences, new)
+            parts.append((float(gap_ns), new))
     who = _named([job.numbers[i] for i in late.ranks])
     is_steady = quartiles(gaps_us)[0] >= _STEADY * median(gaps_us) and len(late.at) > 1
+    is_sure = is_steady and _net_us(timeline, job, late, everyone) >= _STEADY * median(gaps_us)
     return Candidate(
         what=f"the other ranks wait for {who} at the collectives",
         remedy=f"the same work in the same time on {who} as on the others",
-        occurrences=tuple(occurrences.values()),
+        occurrences=_one_for_each_step(timeline, parts),
         evidence=(
             Evidence("rank", "arrives last", who, "", events_of(timeline, np.sort(rows))),
             Evidence("collectives", "at collectives", f"{len(late.at)} of {len(job.step)}", ""),
@@ -71,7 +76,46 @@ def _candidate(timeline: Timeline, job: Job, late: LateRanks) -> Candidate | Non
             *_reasons(timeline, job, late),
         ),
         cost_us_per_step=median(_us_each_step(job, late.at, late.gap_ns if is_own else waited_ns)),
-        probability=0.9 if is_steady else _ONE_TIME,
+        probability=0.9 if is_sure else _ONE_TIME,
+    )
+
+
+def _net_us(timeline: Timeline, job: Job, late: LateRanks, everyone: list[LateRanks]) -> float:
+    """How much later the ranks are in a step than others are in their turn, in the same parts of it: the median.
+
+    Ranks that are late by turns are unlucky. One that is late in the forward pass and another in the backward pass
+    each have a reason.
+    """
+    phase = timeline.phase[_hosts(timeline, job.row)]
+
+    def late_us(one: LateRanks, of: int) -> FloatArray:
+        chosen = phase[one.at] == of
+        return _us_each_step(job, one.at[chosen], one.gap_ns[chosen])
+
+    net_us = np.zeros(len(distinct(job.step)))
+    for part in distinct(phase[late.at]).tolist():
+        others_us = sum(late_us(other, part) for other in everyone if other is not late)
+        net_us += np.maximum(late_us(late, part) - others_us, 0.0)
+    return median(net_us)
+
+
+def _one_for_each_step(timeline: Timeline, parts: list[tuple[float, Occurrence]]) -> tuple[Occurrence, ...]:
+    """One occurrence per step, with the edits of all its collectives, at the place where most is waited."""
+    finder = SiteFinder(timeline)
+    sites = [finder.site(one.anchor) for _, one in parts]
+    waited: dict[Site, float] = {}
+    for site, (gap_ns, _) in zip(sites, parts, strict=True):
+        waited[site] = waited.get(site, 0.0) + gap_ns
+    by_step: dict[int, list[tuple[float, Occurrence]]] = {}
+    for site, (_, one) in zip(sites, parts, strict=True):
+        by_step.setdefault(int(timeline.steps.of[one.anchor]), []).append((waited[site], one))
+    return tuple(
+        Occurrence(
+            max(held, key=lambda pair: pair[0])[1].anchor,
+            Edit.union(one.edit for _, one in held),
+            np.sort(np.concatenate([one.cost_rows for _, one in held])),
+        )
+        for _, held in sorted(by_step.items())
     )
 
 
@@ -128,15 +172,6 @@ def _hosts(timeline: Timeline, rows: IntArray) -> IntArray:
     """The operator that launched each row; the row itself on the CPU, or where none is known."""
     op = timeline.launches.op[rows]
     return np.where(op != NONE, op, rows).astype(np.int64)
-
-
-def _add(occurrences: dict[int, Occurrence], new: Occurrence) -> None:
-    """Collectives of one backward call share its anchor."""
-    held = occurrences.get(new.anchor)
-    if held is not None:
-        rows = np.append(held.cost_rows, new.cost_rows)
-        new = Occurrence(new.anchor, Edit.union((held.edit, new.edit)), rows)
-    occurrences[new.anchor] = new
 
 
 def _us_each_step(job: Job, at: IntArray, values_ns: FloatArray) -> FloatArray:

@@ -65,7 +65,24 @@ def _in_mapping(resolver: Resolver, mapping: Value, name: str) -> Argument:
             for keyword in one.node.keywords:
                 if keyword.arg == name:
                     return Argument(Value(one.outline, keyword.value))
+    if (given := _set_by_key(mapping, name)) is not None:
+        return Argument(given)
     return Argument(is_unknown=not displays)
+
+
+def _set_by_key(mapping: Value, name: str) -> Value | None:
+    """What `options["name"] = ...` gives, for a mapping that is a plain name."""
+    if not isinstance(mapping.node, ast.Name):
+        return None
+    for statement in mapping.outline.statements:
+        match statement:
+            case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=held), slice=ast.Constant(value=key))]) if (
+                held == mapping.node.id and key == name
+            ):
+                return Value(mapping.outline, statement.value)
+            case _:
+                pass
+    return None
 
 
 def _configured(resolver: Resolver, name: str) -> Iterator[Value]:

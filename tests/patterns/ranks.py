@@ -31,7 +31,7 @@ class Exchange:
 
     @property
     def operator(self) -> str:
-        return f"c10d::{self.name.replace('all_', 'all')}_"
+        return f"c10d::{self.name.replace('all_', 'all')}_"  # c10d::allreduce_, c10d::broadcast_
 
     @property
     def kernel(self) -> str:

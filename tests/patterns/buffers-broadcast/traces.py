@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from tests.patterns.one_process import norms_and_layers, record_training
+from tests.patterns.ranks import Exchange, play_ranks
 from tests.patterns.scenes import TraceBuilder, on_device
 from torchtraceap.analyzer.trace.model import Trace
 
@@ -38,6 +41,20 @@ def positive_device_waits_for_the_host() -> Trace:
 
 def positive_recorded() -> Trace:
     return record_training(norms_and_layers(6), gradient_as_bucket_view=True)
+
+
+def negative_what_waits_for_a_late_rank_would_wait_later() -> list[Trace]:
+    # The broadcast takes long, as rank 1 comes late to it: its loader is slow.
+    def body(b: TraceBuilder, rank: int, step: int) -> Iterator[Exchange]:
+        b.host(6000.0 * (rank == 1))
+        with b.frame("nn.Module: DistributedDataParallel_0"), b.annotation("DistributedDataParallel.forward", us=30):
+            yield Exchange("broadcast", us=20, elements=53)
+            b.leaf("aten::conv2d", us=30, kernel="scudnn_128x64", kernel_us=9000)
+        with b.frame("torch/_tensor.py(570): backward"):
+            b.leaf("aten::convolution_backward", us=15, kernel="dgrad_engine", kernel_us=9000)
+            yield Exchange(us=100)
+
+    return play_ranks(body, ranks=2)
 
 
 def negative_no_broadcast() -> Trace:

@@ -45,8 +45,33 @@ def positive_the_reported_rank_itself_is_late() -> list[Trace]:
     return play_ranks(lambda b, rank, step: _step(b, 900.0 * (rank == 0)))
 
 
+def positive_one_rank_in_forward_another_in_backward() -> list[Trace]:
+    def body(b: TraceBuilder, rank: int, step: int) -> Iterator[Exchange]:
+        with b.frame("nn.Module: Experts_0"):
+            b.leaf("aten::conv2d", us=10, kernel="scudnn_128x64", kernel_us=500 + 700 * (rank == 1))
+            yield Exchange("all_to_all", us=80)
+            b.synchronize()
+            b.leaf("aten::conv2d", us=10, kernel="scudnn_128x64", kernel_us=500)
+        with b.frame("torch/_tensor.py(570): backward"):
+            _backward(b, 800 + 700 * (rank == 3))
+            yield Exchange(us=150)
+
+    return play_ranks(body)
+
+
 def negative_another_rank_is_late_in_each_step() -> list[Trace]:
     return play_ranks(lambda b, rank, step: _step(b, 900.0 * (rank == step % 4)))
+
+
+def negative_two_ranks_late_by_turns_in_each_step() -> list[Trace]:
+    def body(b: TraceBuilder, rank: int, step: int) -> Iterator[Exchange]:
+        ddp_forward(b, FORWARD_US)
+        for bucket in range(6):
+            _backward(b, 400 + 300 * (rank == bucket % 2))
+            yield Exchange(us=100)
+            b.synchronize()  # as a layer that waits for the result does
+
+    return play_ranks(body, ranks=2)
 
 
 def negative_one_slow_step_of_many() -> list[Trace]:

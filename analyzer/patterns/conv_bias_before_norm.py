@@ -18,6 +18,7 @@ import numpy as np
 
 from ..findings import Evidence, Stage
 from ..timeline.columns import distinct, is_named
+from ..timeline.convolution_calls import ConvShape
 from ..timeline.edit import Edit, Scale, no_rows
 from ..timeline.model import Timeline
 from ..timeline.select import (
@@ -46,17 +47,19 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
     """One candidate per site of convolutions whose bias is added and summed for nothing."""
     if timeline.is_cpu_only:
         return
-    convs = np.array([pair.conv for pair in conv_norms(timeline) if pair.is_training], dtype=np.int64)
-    convs = distinct(convs)
-    backward = backward_of(timeline, convs)
+    pairs = [pair for pair in conv_norms(timeline) if pair.is_training]
+    convs = distinct(np.array([pair.conv for pair in pairs if _may_add(pair.shape)], dtype=np.int64))
     forward_parts = _parts(timeline, [convs[i : i + 1] for i in range(len(convs))], _ADDS)
-    backward_parts = _parts(timeline, backward, _SUMS)
+    adds = np.array([len(added) + len(kernels) > 0 for added, kernels in forward_parts], dtype=np.bool_)
+    if not adds.any():
+        return
+    convs, forward_parts = convs[adds], [part for part, is_one in zip(forward_parts, adds, strict=True) if is_one]
+    backward_parts = _parts(timeline, backward_of(timeline, convs), _SUMS)
     occurrences = [
         _occurrence(timeline, int(conv), *added, *summed)
         for conv, added, summed in zip(convs, forward_parts, backward_parts, strict=True)
-        if len(added[0]) or len(added[1])
     ]
-    if not occurrences or not is_noticeable(timeline, np.concatenate([one.cost_rows for one in occurrences])):
+    if not is_noticeable(timeline, np.concatenate([one.cost_rows for one in occurrences])):
         return
     for group in by_site(timeline, occurrences):
         anchors = np.array([occurrence.anchor for occurrence in group])
@@ -78,6 +81,11 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
             ),
             probability=0.9,
         )
+
+
+def _may_add(shape: ConvShape) -> bool:
+    """Whether a convolution has a bias, or its arguments were not recorded."""
+    return shape.has_bias or not shape.weight
 
 
 def _parts(timeline: Timeline, hosts: list[IntArray], names: tuple[str, ...]) -> list[tuple[IntArray, IntArray]]:

@@ -89,18 +89,20 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
 def _trials(timeline: Timeline, calls: ConvCalls) -> IntArray:
     """Calls, forward and backward, that run too many algorithms to need them all, and time them."""
     trace = timeline.trace
-    after = np.sort(np.concatenate([no_rows(), *backward_rows(timeline, calls)]))
     runtime = steady(timeline, trace.rows(Category.RUNTIME))
     runtime = runtime[is_named(trace, runtime, _TIMING.search)]
+    if len(runtime) < _FEW_CALLS:
+        return no_rows()
+    after = np.sort(np.concatenate([no_rows(), *backward_rows(timeline, calls)]))
     found: list[IntArray] = []
     for hosts, many in ((calls.rows, _MANY_FORWARD), (after, _MANY_BACKWARD)):
         owner = inside(timeline, runtime, hosts)
-        timed = np.bincount(owner[owner != NONE], minlength=len(hosts))
+        timed = hosts[np.bincount(owner[owner != NONE], minlength=len(hosts)) >= _FEW_CALLS]
         tried = [
             len({_algorithm(trace.names[i]) for i in trace.name[rows].tolist()})
-            for rows in kernels_tried(timeline, hosts)
+            for rows in kernels_tried(timeline, timed)
         ]
-        found.append(hosts[(np.array(tried, dtype=np.int64) >= many) & (timed >= _FEW_CALLS)])
+        found.append(timed[np.array(tried, dtype=np.int64) >= many])
     return np.sort(np.concatenate(found))
 
 

@@ -61,7 +61,7 @@ def _masks(file: Outline, function: ast.AST) -> Iterator[tuple[ast.expr, ast.exp
 
 def _band(resolver: Resolver, mask: Value) -> Value | None:
     """The expression, among all that a mask is made of, that keeps tokens of one window."""
-    return next((value for value in _made_of(resolver, mask) if _is_band(resolver, value)), None)
+    return next((value for value in _made_of(resolver, mask) if _is_band(value)), None)
 
 
 def _made_of(resolver: Resolver, mask: Value) -> Iterator[Value]:
@@ -74,24 +74,36 @@ def _made_of(resolver: Resolver, mask: Value) -> Iterator[Value]:
         seen.add(value.node)
         yield value
         for node in ast.walk(value.node):
-            if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
-                queue.extend(_sources(resolver, Value(value.outline, node)))
-            elif isinstance(node, ast.Call):
+            if isinstance(node, ast.Name | ast.Attribute):
+                queue.extend(_given(value.outline, node))
+            elif isinstance(node, ast.Call) and _is_plain(node.func):
                 queue.extend(_returned(resolver, Value(value.outline, node.func)))
 
 
-def _sources(resolver: Resolver, leaf: Value) -> list[Value]:
-    """What a name or an attribute was given, also as a buffer."""
-    found = resolver.find(leaf, lambda value: not isinstance(value.node, ast.Name | ast.Attribute))
-    node = leaf.node
-    if isinstance(node, ast.Attribute) and last_name(node.value) == "self":
-        owner = leaf.outline.enclosing_class(node)
-        for call in leaf.outline.calls("register_buffer"):
-            name = given(call, "name", 0)
-            held = given(call, "tensor", 1)
-            is_it = isinstance(name, ast.Constant) and name.value == node.attr
-            if is_it and held is not None and leaf.outline.enclosing_class(call) is owner:
-                found.append(Value(leaf.outline, held))
+def _is_plain(func: ast.expr) -> bool:
+    """`window_mask` or `self.window_mask`: not the method of some value."""
+    return isinstance(func, ast.Name) or (isinstance(func, ast.Attribute) and last_name(func.value) == "self")
+
+
+def _given(file: Outline, node: ast.Name | ast.Attribute) -> list[Value]:
+    """What a name was given in its scope, or an attribute of the module in its class, also as a buffer."""
+    if isinstance(node, ast.Name):
+        bound = (binding.value for binding in file.lookup(node) if not isinstance(binding.node, ast.arg))
+        return [Value(file, value) for value in bound if value is not None]
+    owner = file.enclosing_class(node)
+    if owner is None or last_name(node.value) != "self":
+        return []
+    found: list[Value] = []
+    for one in ast.walk(owner):
+        match one:
+            case ast.Assign(targets=[ast.Attribute(attr=attr)], value=value) if attr == node.attr:
+                found.append(Value(file, value))
+            case ast.Call(func=ast.Attribute(attr="register_buffer")):
+                name, held = given(one, "name", 0), given(one, "tensor", 1)
+                if isinstance(name, ast.Constant) and name.value == node.attr and held is not None:
+                    found.append(Value(file, held))
+            case _:
+                pass
     return found
 
 
@@ -104,16 +116,16 @@ def _returned(resolver: Resolver, func: Value) -> Iterator[Value]:
                 yield Value(made.outline, node.value)
 
 
-def _is_band(resolver: Resolver, value: Value) -> bool:
-    return any(_keeps_window(resolver, value.outline, node) for node in ast.walk(value.node))
+def _is_band(value: Value) -> bool:
+    return any(_keeps_window(value.outline, node) for node in ast.walk(value.node))
 
 
-def _keeps_window(resolver: Resolver, file: Outline, node: ast.AST) -> bool:
+def _keeps_window(file: Outline, node: ast.AST) -> bool:
     match node:
         case ast.Compare(left=left, ops=[ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE()], comparators=[right]):
-            return any(_is_distance(resolver, Value(file, side)) for side in (left, right))
+            return any(_is_distance(Value(file, side)) for side in (left, right))
         case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq()], comparators=[right]):
-            return all(_is_window_number(resolver, Value(file, side)) for side in (left, right))
+            return all(_is_window_number(Value(file, side)) for side in (left, right))
         case ast.Call():
             name = last_name(node.func)
             names = {last_name(call.func) for call in find(node, ast.Call)}
@@ -122,24 +134,28 @@ def _keeps_window(resolver: Resolver, file: Outline, node: ast.AST) -> bool:
             return False
 
 
-def _is_distance(resolver: Resolver, side: Value) -> bool:
+def _is_distance(side: Value) -> bool:
     """`(i - j).abs()`, `abs(i - j)`, or a name that holds one."""
-
-    def is_absolute(value: Value) -> bool:
-        return isinstance(value.node, ast.Call) and last_name(value.node.func) in ("abs", "absolute", "cdist")
-
-    return bool(resolver.find(side, is_absolute, lambda value: not isinstance(value.node, ast.Call)))
+    calls = [value.node for value in _with_names(side) if isinstance(value.node, ast.Call)]
+    return any(last_name(call.func) in ("abs", "absolute", "cdist") for call in calls)
 
 
-def _is_window_number(resolver: Resolver, side: Value) -> bool:
+def _is_window_number(side: Value) -> bool:
     """`position // window`, as a column or a row, or a name that holds one."""
+    for value in _with_names(side):
+        for node in ast.walk(value.node):
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv):
+                return True
+            if isinstance(node, ast.Call) and last_name(node.func) == "floor_divide":
+                return True
+    return False
 
-    def is_quotient(value: Value) -> bool:
-        divides = isinstance(value.node, ast.BinOp) and isinstance(value.node.op, ast.FloorDiv)
-        called = isinstance(value.node, ast.Call) and last_name(value.node.func) in ("floor_divide", "div")
-        return divides or called
 
-    return bool(resolver.find(side, is_quotient))
+def _with_names(side: Value) -> Iterator[Value]:
+    """An expression and what the names that it reads were given."""
+    yield side
+    for node in find(side.node, ast.Name):
+        yield from _given(side.outline, node)
 
 
 FIXER = Fixer(_SLUG, _confirm, searcher(_confirm, ("attn_mask", "masked_fill", "mask=")), required=True)

@@ -9,6 +9,7 @@ import ast
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
 
 from ...analyzer.findings import Location
 from ..workspace import Workspace
@@ -18,6 +19,8 @@ from .outline import COMPREHENSIONS, Outline, Scope, last_name, outline
 _MAX_VISITED = 400
 _MAX_DEPTH = 20
 _MAX_FILES_SEARCHED = 300
+_CALLS: WeakKeyDictionary[Workspace, dict[str, list[Value]]] = WeakKeyDictionary()
+"""Calls by last name, for each workspace as long as it is open: every case of it asks for the same few."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +139,7 @@ class Resolver:
                 if (other := self._imported(file, node.value)) is not None:
                     yield from _module_values(other, node.attr)
                     return
-                owners = [self.instance_class(one) for one in self.find(Value(file, node.value), self._is_instance)]
+                owners = self._owners(file, node)
                 for owner in owners:
                     yield from self._of_attribute(owner, node.attr) if owner else ()
                 if not owners:
@@ -162,6 +165,15 @@ class Resolver:
                 yield Value(file, node.value)
             case _:
                 return
+
+    def _owners(self, file: Outline, node: ast.Attribute) -> list[Definition | None]:
+        """The workspace classes whose attribute this is; none while the same is asked already: `x = x.inner`."""
+        if node in self._open or len(self._open) > _MAX_DEPTH:
+            return []
+        self._open.append(node)
+        found = [self.instance_class(one) for one in self.find(Value(file, node.value), self._is_instance)]
+        self._open.pop()
+        return found
 
     def _of_name(self, file: Outline, name: ast.Name) -> Iterator[Value]:
         for binding in _visible(file, name):
@@ -251,6 +263,12 @@ class Resolver:
 
     def calls_of(self, name: str) -> list[Value]:
         """All calls, anywhere in the workspace, of something whose last name is `name`."""
+        known = _CALLS.setdefault(self.workspace, {})
+        if name not in known:
+            known[name] = self._search_calls(name)
+        return known[name]
+
+    def _search_calls(self, name: str) -> list[Value]:
         found: list[Value] = []
         searched = 0
         for path in self.workspace.paths():

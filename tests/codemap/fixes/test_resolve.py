@@ -100,3 +100,16 @@ def test_a_variable_called_like_a_file_is_no_module():
         ),
     }
     assert looked_up(files, "main.py", "for x in") == ["data.py:5"]
+
+
+def test_a_value_that_is_its_own_attribute_ends():
+    """`mask = mask.inner`, and two values that are each other's: nobody is asked for ever."""
+    text = (
+        "def f(mask, other):\n    mask = mask.inner\n    other = mask.a.b\n    mask = other.c\n    return mask.last\n"
+    )
+    workspace = open_workspace(Path("none"), {"main.py": text})
+    file = outline(workspace.file("main.py"))
+    assert file is not None
+    returned = next(node for node in file.statements if isinstance(node, ast.Return))
+    assert returned.value is not None
+    assert Resolver(workspace).find(Value(file, returned.value), lambda _: False) == []

@@ -94,9 +94,15 @@ def _of_statement(file: Outline, statement: ast.stmt, is_inference: bool) -> Fix
 
 
 def _search(finding: Finding, workspace: Workspace, device: DeviceFacts) -> Sequence[Confirmation]:
-    """Statements that call a model: without a stack the name of what is called must say that it is one."""
+    """Statements that call a model, by its name, in code that evaluates or where no gradient can be missed: without a
+    stack nothing else tells them from those of a training step."""
     answers = searcher(_confirm, _WORDS)(finding, workspace, device)
-    return [answer for answer in answers if _runs_model(workspace, answer.location)]
+    return [
+        answer
+        for answer in answers
+        if _runs_model(workspace, answer.location)
+        and any(fix.safety is Safety.SAFE or _EVALUATES.search(answer.location.qualname) for fix in answer.fixes)
+    ]
 
 
 def _runs_model(workspace: Workspace, place: Location) -> bool:

@@ -1,0 +1,7 @@
+# at: out += branch
+# confirmed: no
+def forward(self, x):
+    out = 0
+    for branch in self.branches:
+        out += branch(x)
+    return out

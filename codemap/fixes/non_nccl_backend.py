@@ -11,7 +11,7 @@ from .base import Case, Confirmation, Cure, Fixer
 from .edits import Patch
 from .resolve import Resolver, Value
 from .scene import scene, searcher
-from .settings import argument
+from .settings import argument, texts
 from .versions import is_older
 
 _SLUG = "non-nccl-backend"
@@ -45,14 +45,10 @@ def _slow_groups(resolver: Resolver) -> Iterator[tuple[Value, Value]]:
         given = argument(resolver, call, "backend", 0)
         if given.value is None:
             continue
-        named = resolver.find(given.value, _is_text)
+        named = texts(resolver, given.value)
         slow = [one for one in named if isinstance(one.node, ast.Constant) and one.node.value in _SLOW]
         if len(slow) == len(named) == 1:
             yield call, slow[0]
-
-
-def _is_text(value: Value) -> bool:
-    return isinstance(value.node, ast.Constant) and isinstance(value.node.value, str)
 
 
 FIXER = Fixer(

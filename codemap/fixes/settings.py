@@ -48,6 +48,17 @@ def constants(resolver: Resolver, value: Value) -> list[Value]:
     return found
 
 
+def texts(resolver: Resolver, value: Value) -> list[Value]:
+    """The literal texts that a value was given: its own, an assignment's, an `add_argument` default, a config field."""
+    if isinstance(value.node, ast.Attribute) and (named := list(_configured(resolver, value.node.attr))):
+        return [one for one in named if _is_text(one)]
+    return resolver.find(value, _is_text)
+
+
+def _is_text(value: Value) -> bool:
+    return isinstance(value.node, ast.Constant) and isinstance(value.node.value, str)
+
+
 def _in_mapping(resolver: Resolver, mapping: Value, name: str) -> Argument:
     displays = resolver.find(
         mapping,

@@ -30,6 +30,7 @@ _MEANT = re.compile(
 _TORCH_DOUBLES = ("torch.float64", "torch.double")
 _EXACT = ("matmul", "mm", "bmm", "dot", "einsum", "linear", "addmm", "lstsq", "solve", "copy_", "set_")
 """Operators that want all operands of one type, or take over the tensor's."""
+_MOST_FOLLOWED = 40
 _TYPED = CREATORS | {"array", "asarray", "full", "arange"}
 """Functions of NumPy that take a `dtype`."""
 _FIX = "Make it float32 where it becomes a tensor"
@@ -64,6 +65,9 @@ def _asks_for_double(file: Outline, statement: ast.stmt) -> bool:
 def _entrances(view: Scene) -> list[Value]:
     """Where arrays become tensors whose values reach the place, nearest first: calls of torch, and the arrays that a
     dataset hands to its loader."""
+    named = [value for value in view.here.values() if value.outline.dotted(value.node) in _ENTRANCES]
+    if named and not view.case.callers:
+        return [value for value in view.here.values() if _is_entrance(value)]  # a search asks at each of them
     found: dict[ast.AST, Value] = {}
     queue = [one for one in view.here.values() if isinstance(one.node, ast.Name | ast.Attribute | ast.Call)]
     seen: set[ast.AST] = set()
@@ -73,16 +77,33 @@ def _entrances(view: Scene) -> list[Value]:
                 continue
             seen.add(one.node)
             if _is_computed(one):
-                queue += [Value(one.outline, node) for node in ast.iter_child_nodes(one.node) if _is_expression(node)]
-            elif not is_loader(one):
+                queue += _operands(one) if len(queue) < _MOST_FOLLOWED else []
+            elif _is_entrance(one):
                 found.setdefault(one.node, one)
-            elif (dataset := dataset_class(view.resolver, one)) is not None:
+            elif is_loader(one) and (dataset := dataset_class(view.resolver, one)) is not None:
                 found.update({item.node: item for item in _items(view, dataset)})
     return list(found.values())
 
 
 def _is_computed(value: Value) -> bool:
-    return isinstance(value.node, ast.BinOp | ast.UnaryOp)
+    """Whether an expression computes with tensors: arithmetic, a part, a method of a tensor or of torch."""
+    node = value.node
+    if isinstance(node, ast.BinOp | ast.UnaryOp | ast.Subscript):
+        return True
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and last_name(node.func.value) not in ("self", "cls")
+        and not _is_entrance(value)
+        and not is_loader(value)
+    )
+
+
+def _operands(value: Value) -> list[Value]:
+    node = value.node
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return [Value(value.outline, one) for one in (node.func.value, *node.args)]
+    return [Value(value.outline, one) for one in ast.iter_child_nodes(node) if _is_expression(one)]
 
 
 def _is_expression(node: ast.AST) -> TypeGuard[ast.expr]:

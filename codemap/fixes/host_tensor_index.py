@@ -24,7 +24,7 @@ _RANDOM = ("randperm", "randint")
 """Made on the device they draw from the device's generator: other numbers."""
 _LEAVING = ("to", "cuda", "item", "tolist", "numpy", "size", "register_buffer")
 """Methods whose result does not lie where the tensor lies."""
-_MOST_MAKERS = 8
+_MOST_FOLLOWED = 40
 
 
 def _confirm(case: Case) -> Confirmation | None:
@@ -57,20 +57,38 @@ def _subscripts(view: Scene) -> list[ast.Subscript]:
 def _makers(view: Scene, index: ast.expr) -> list[Value]:
     """The calls that make an index on the host; none where it is no tensor, or may come from elsewhere."""
     found: list[Value] = []
-    queue = [Value(view.here.outline, index)]
-    while queue and len(found) < _MOST_MAKERS:
+    queue, seen = [Value(view.here.outline, index)], set[ast.AST]()
+    while queue and len(seen) < _MOST_FOLLOWED:
         value = queue.pop(0)
-        if isinstance(value.node, ast.BinOp):
-            queue += [Value(value.outline, value.node.left), Value(value.outline, value.node.right)]
-        elif isinstance(value.node, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
-            leads = view.resolver.find(
-                value, lambda one: _is_maker(one) or isinstance(one.node, ast.BinOp), _keeps_host
-            )
-            found += [one for one in leads if _is_maker(one)]
-            queue += [one for one in leads if isinstance(one.node, ast.BinOp) and one.node is not value.node]
-    if any(_has_device(maker) for maker in found):
-        return []
-    return found
+        if value.node in seen:
+            continue
+        seen.add(value.node)
+        if _is_maker(value):
+            found.append(value)
+        else:
+            queue += _behind(view, value)
+    return [] if any(_has_device(maker) for maker in found) else found
+
+
+def _behind(view: Scene, value: Value) -> list[Value]:
+    """What an expression's tensor lies where it lies because of: operands, receivers, what a name was given."""
+    file = value.outline
+    match value.node:
+        case ast.BinOp(left=left, right=right):
+            return [Value(file, left), Value(file, right)]
+        case ast.Call(func=ast.Attribute(value=receiver, attr=method)) if method not in _LEAVING:
+            return [] if file.dotted(value.node.func).startswith("torch.") else [Value(file, receiver)]
+        case ast.Name() as name:
+            bound = file.lookup(name)
+            given = [one.value for one in bound if one.value is not None and one.index is None and not one.is_element]
+            if not given and view.case.callers:
+                # A parameter: what the call on the stack passes.
+                return view.resolver.find(value, _is_maker, lambda one: isinstance(one.node, ast.Name))
+            return [Value(file, one) for one in given]
+        case ast.Attribute(value=ast.Name(id="self")):
+            return view.resolver.find(value, lambda one: one.node is not value.node)
+        case _:
+            return []
 
 
 def _has_device(maker: Value) -> bool:
@@ -105,14 +123,6 @@ def _is_maker(value: Value) -> bool:
         return False
     name = value.outline.dotted(node.func)
     return name.startswith("torch.") and name.count(".") == 1 and last_name(node.func) in _MAKERS
-
-
-def _keeps_host(value: Value) -> bool:
-    """Whether what an expression gives lies where its operand lies: views do, moves to a device do not."""
-    node = value.node
-    if not isinstance(node, ast.Call):
-        return isinstance(node, ast.Name | ast.Attribute | ast.Subscript)
-    return isinstance(node.func, ast.Attribute) and node.func.attr not in _LEAVING
 
 
 def _kept(resolver: Resolver, makers: list[Value]) -> Fix | None:
@@ -205,4 +215,8 @@ def _is_index(file: Outline, node: ast.expr) -> bool:
     return isinstance(parent, ast.Subscript) and parent.slice is node
 
 
-FIXER = Fixer(_SLUG, _confirm, searcher(_confirm, ("[",)))
+FIXER = Fixer(
+    _SLUG,
+    _confirm,
+    searcher(_confirm, ("[torch.", "[self.", "idx]", "index]", "indices]", "perm]", "rows, ", "[idx", "[rows")),
+)

@@ -50,11 +50,12 @@ def _confirm(case: Case) -> Confirmation | None:
 
 def _layer(view: Scene, call: ast.Call) -> _Layer | None:
     """The linear layer that a call runs, or that a `Sequential` it runs holds; of several the one that does not fit."""
-    if not isinstance(call.func, ast.Name | ast.Attribute | ast.Subscript):
-        return None
+    func = call.func
+    if not isinstance(func, ast.Name) and not (isinstance(func, ast.Attribute) and last_name(func.value) == "self"):
+        return None  # a method of a tensor, or torch's
     resolver = view.resolver
-    func = Value(view.here.outline, call.func)
-    made = resolver.find(func, _is_linear) if resolver.definition(func) is None else []
+    called = Value(view.here.outline, func)
+    made = resolver.find(called, _is_linear) if resolver.definition(called) is None else []
     layers = [_Layer(call, one, (_size(resolver, one, 0), _size(resolver, one, 1))) for one in made]
     odd = [layer for layer in layers if any(size is not None and size % _UNIT for size in layer.sizes)]
     return next(iter(odd or layers), None)
@@ -164,4 +165,4 @@ def _readable_at(file: Outline, given: ast.expr, call: ast.Call, outputs: int) -
     return file.segment(kept[0]) if kept else None
 
 
-FIXER = Fixer(_SLUG, _confirm, searcher(_confirm, ("@", "matmul(", "bmm(", "head(", "classifier(", "fc(", "einsum(")))
+FIXER = Fixer(_SLUG, _confirm, searcher(_confirm, ("head(", "classifier(", "fc(")))

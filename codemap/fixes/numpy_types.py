@@ -27,6 +27,8 @@ from .outline import last_name
 from .resolve import Resolver, Value
 
 _MAX_DEPTH = 24
+_MOST_KNOWN = 200
+_MOST_FOLLOWED = 8
 
 
 class Kind(Enum):
@@ -57,14 +59,18 @@ class NumberTypes:
 
     resolver: Resolver
     _open: list[ast.AST] = field(default_factory=list)
+    _known: dict[ast.AST, Numbers] = field(default_factory=dict)
 
     def of(self, value: Value) -> Numbers:
-        """The type of an expression's numbers."""
-        if value.node in self._open or len(self._open) > _MAX_DEPTH:
+        """The type of an expression's numbers; unknown too where it would take long to tell."""
+        if value.node in self._known:
+            return self._known[value.node]
+        if value.node in self._open or len(self._open) > _MAX_DEPTH or len(self._known) > _MOST_KNOWN:
             return _UNKNOWN
         self._open.append(value.node)
         found = self._of(value)
         self._open.pop()
+        self._known[value.node] = found
         return found
 
     def _of(self, value: Value) -> Numbers:
@@ -85,8 +91,8 @@ class NumberTypes:
                 return self.of(Value(file, part))
             case ast.IfExp(body=one, orelse=other):
                 return _joined([self.of(Value(file, one)), self.of(Value(file, other))])
-            case ast.Subscript(value=held) if not _is_key(value.node):
-                return self.of(Value(file, held))
+            case ast.Subscript(value=held):
+                return _UNKNOWN if _is_key(value.node) else self.of(Value(file, held))
             case ast.Attribute(value=held, attr="T"):
                 return self.of(Value(file, held))
             case ast.Attribute() if file.dotted(value.node) in ("numpy.pi", "math.pi", "numpy.e", "math.e", "math.tau"):
@@ -101,8 +107,10 @@ class NumberTypes:
         node = value.node
         if isinstance(node, ast.Name) and (last := _last_binding(value, node)) is not None:
             return self.of(last)
-        found = self.resolver.find(value, lambda one: one.node is not node and not _is_reference(self.resolver, one))
-        return _joined([self.of(one) for one in found if one.node is not node])
+        if not _is_followed(node):
+            return _UNKNOWN
+        found = self.resolver.find(value, lambda one: one.node is not node)  # one step; the next is asked of anew
+        return _joined([self.of(one) for one in found]) if len(found) <= _MOST_FOLLOWED else _UNKNOWN
 
     def _of_call(self, value: Value, call: ast.Call) -> Numbers:
         name = value.outline.dotted(call.func)
@@ -227,17 +235,13 @@ def _is_key(node: ast.Subscript) -> bool:
     return isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str)
 
 
-def _is_reference(resolver: Resolver, value: Value) -> bool:
-    """Whether an expression only leads on to another."""
-    match value.node:
-        case ast.Name() | ast.Await() | ast.Starred() | ast.NamedExpr():
+def _is_followed(node: ast.expr) -> bool:
+    """Whether an expression leads on by a name of this file: a variable, an own attribute, a function's call."""
+    match node:
+        case ast.Name() | ast.Attribute(value=ast.Name(id="self")):
             return True
-        case ast.Attribute(attr=attribute):
-            return attribute != "T"
-        case ast.Subscript():
-            return _is_key(value.node)
         case ast.Call(func=func):
-            return resolver.definition(Value(value.outline, func)) is not None
+            return isinstance(func, ast.Name) or (isinstance(func, ast.Attribute) and last_name(func.value) == "self")
         case _:
             return False
 

@@ -196,6 +196,8 @@ def _split(view: Scene, move: ast.Call, typed: ast.expr) -> Confirmation:
 
 def _in_dataset(view: Scene, tensor: Value) -> Value | None:
     """Where the data set of the loader that a batch came from makes float32 of bytes."""
+    if not _is_of_a_batch(tensor):
+        return None
     for loader in feeding(view.resolver, tensor):
         given = loader_argument(view.resolver, loader, "dataset").value
         if given is not None and (made := _transforms(view.resolver, given)):
@@ -207,6 +209,15 @@ def _in_dataset(view: Scene, tensor: Value) -> Value | None:
             if _is_to_tensor(value) or (isinstance(node, ast.BinOp) and _is_255(node.right)):
                 return value
     return None
+
+
+def _is_of_a_batch(tensor: Value) -> bool:
+    """Whether a tensor is, or is a part of, what a loop goes over."""
+    root = tensor.node
+    while isinstance(root, ast.Subscript | ast.Attribute):
+        root = root.value
+    bound = tensor.outline.lookup(root) if isinstance(root, ast.Name) else []
+    return any(one.is_element or last_name(getattr(one.value, "func", root)) == "next" for one in bound)
 
 
 def _transforms(resolver: Resolver, dataset: Value) -> list[Value]:

@@ -83,7 +83,7 @@ def _names(*words: str) -> frozenset[str]:
 _SUMS, _PRODUCTS, _QUOTIENTS = _names("add", "sub"), _names("mul"), _names("div", "true_divide", "mul", "reciprocal")
 _ROOTS = _names("rsqrt", "sqrt", "std")
 _KINDS = (
-    _Kind("layer norm", _ROOTS, (_names("mean"), _names("sub"), _QUOTIENTS), _names("exp", "erf"), (6, 5), (0.2, 0.22)),
+    _Kind("layer norm", _ROOTS, (_names("mean"), _names("sub"), _QUOTIENTS), _names("exp", "erf"), (8, 5), (0.2, 0.22)),
     _Kind(
         "RMS norm", _ROOTS, (_names("mean"), _names("pow", "square", "mul"), _QUOTIENTS), _names("sub"), (4, 3), (1, 1)
     ),

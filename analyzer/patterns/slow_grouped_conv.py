@@ -35,7 +35,7 @@ _CPU_GB_PER_S = 8.0
 """What one core reads and writes, as depthwise convolutions were measured to reach."""
 _SLOW_ON_CPU, _SLOW_ON_DEVICE = 3.0, 8.0
 """Times the least time, from which a convolution is slow."""
-_GROUP_WIDTHS = range(3, 16)
+_GROUP_WIDTHS = frozenset(range(3, 16)) - {8}
 _CPU_FORWARD, _CPU_BACKWARD = 0.65, 0.8
 _DEVICE_MULTIPLE = 4.0
 _DEVICE_RANGE = (0.1, 0.7)

@@ -43,8 +43,12 @@ def positive_temporal_kernels_on_a_device() -> Trace:
 def negative_recorded_balanced() -> Trace:
     torch = pytest.importorskip("torch")
     nn = torch.nn
-    net = nn.Sequential(nn.Conv3d(16, 16, (1, 3, 3)), nn.ReLU(), nn.Conv3d(16, 16, (3, 3, 3)))
-    clip = torch.rand(2, 16, 6, 20, 20)
+    blocks = [
+        nn.Sequential(nn.Conv3d(16, 16, (1, 3, 3)), nn.ReLU(), nn.Conv3d(16, 16, 3, padding=(1, 0, 0)))
+        for _ in range(3)
+    ]
+    net = nn.Sequential(*blocks)
+    clip = torch.rand(2, 16, 6, 28, 28)
 
     def step() -> None:
         with torch.no_grad():

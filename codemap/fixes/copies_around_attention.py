@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TypeGuard
 
 from ...analyzer.findings import Fix, Related, Safety
-from .attention_parts import given
+from .attention_parts import given, integer
 from .base import Case, Confirmation, Fixer
 from .edits import Patch
 from .outline import Outline, find, last_name
@@ -74,7 +74,8 @@ def _behind(file: Outline, call: ast.Call, node: ast.expr, depth: int) -> Iterat
         return
     match node:
         case ast.Call(func=ast.Attribute(attr="contiguous", value=inner), args=[], keywords=[]):
-            yield node
+            if not _moves_last(inner):
+                yield node
             yield from _behind(file, call, inner, depth - 1)
         case ast.Call(func=ast.Attribute(attr=attr, value=inner)) if attr in _VIEWS:
             yield from _behind(file, call, inner, depth - 1)
@@ -91,6 +92,20 @@ def _behind(file: Outline, call: ast.Call, node: ast.expr, depth: int) -> Iterat
                 yield from _behind(file, call, value, depth - 1)
         case _:
             return
+
+
+def _moves_last(node: ast.expr) -> bool:
+    """Whether a view moves the last dimension, which fused kernels need dense: there the copy serves."""
+    match node:
+        case ast.Attribute(attr="mT" | "T" | "mH"):
+            return True
+        case ast.Call(func=ast.Attribute(attr="transpose" | "swapaxes"), args=args):
+            return any(integer(arg) in (-1, 3) for arg in args)
+        case ast.Call(func=ast.Attribute(attr="permute"), args=args):
+            order = args[0].elts if len(args) == 1 and isinstance(args[0], ast.Tuple | ast.List) else args
+            return bool(order) and integer(order[-1]) not in (-1, len(order) - 1)
+        case _:
+            return False
 
 
 def _last_value(file: Outline, call: ast.Call, name: ast.Name) -> ast.expr | None:
@@ -150,7 +165,11 @@ def _in_helper(view: Scene) -> Confirmation | None:
 
 
 def _is_copy(node: ast.expr) -> TypeGuard[ast.Call]:
-    return isinstance(node, ast.Call) and last_name(node.func) == "contiguous" and not node.args and not node.keywords
+    match node:
+        case ast.Call(func=ast.Attribute(attr="contiguous", value=inner), args=[], keywords=[]):
+            return not _moves_last(inner)
+        case _:
+            return False
 
 
 def _helper_confirmation(view: Scene, file: Outline, copy: ast.Call) -> Confirmation:

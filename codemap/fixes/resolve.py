@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
@@ -18,6 +19,8 @@ from .outline import COMPREHENSIONS, Outline, Scope, last_name, outline
 
 _MAX_VISITED = 400
 _MAX_DEPTH = 20
+_MAX_EFFORT = 3000
+"""Expressions that one question may lead to, those that its answers ask in turn included."""
 _MAX_FILES_SEARCHED = 300
 _CALLS: WeakKeyDictionary[Workspace, dict[str, list[Value]]] = WeakKeyDictionary()
 """Calls by last name, for each workspace as long as it is open: every case of it asks for the same few."""
@@ -42,6 +45,29 @@ class Definition:
 Wanted = Callable[[Value], bool]
 
 
+@dataclass(slots=True)
+class _Effort:
+    """How deep questions are nested, and how much more the outermost one may look at."""
+
+    depth: int = 0
+    left: int = 0
+
+    @contextmanager
+    def of_question(self) -> Iterator[Callable[[], bool]]:
+        """Give what says, each time before an expression is looked at, whether it may be."""
+        if self.depth == 0:
+            self.left = _MAX_EFFORT
+        self.depth += 1
+        try:
+            yield self._may_go_on
+        finally:
+            self.depth -= 1
+
+    def _may_go_on(self) -> bool:
+        self.left -= 1
+        return self.left >= 0 and self.depth <= _MAX_DEPTH
+
+
 @dataclass(frozen=True, slots=True)
 class Resolver:
     """Follows values through a workspace. `callers` are call statements known to be on the stack: where one of them
@@ -52,6 +78,7 @@ class Resolver:
     _definitions: dict[ast.AST, Definition | None] = field(default_factory=dict, compare=False, repr=False)
     _open: list[ast.AST] = field(default_factory=list, compare=False, repr=False)
     """Expressions whose definition is being looked up: `x = x.f()` asks for `x` while `x` is looked up."""
+    _effort: _Effort = field(default_factory=lambda: _Effort(), compare=False, repr=False)
 
     def find(self, value: Value, wanted: Wanted, follows: Wanted = lambda _: True) -> list[Value]:
         """The wanted expressions that `value` may come from, nearest first. What lies behind one is not followed, nor
@@ -59,15 +86,16 @@ class Resolver:
         found: list[Value] = []
         queue = deque([value])
         seen: set[ast.AST] = set()
-        while queue and len(seen) < _MAX_VISITED:
-            current = queue.popleft()
-            if current.node in seen:
-                continue
-            seen.add(current.node)
-            if wanted(current):
-                found.append(current)
-            elif follows(current):
-                queue.extend(self._sources(current))
+        with self._effort.of_question() as may_go_on:
+            while queue and len(seen) < _MAX_VISITED and may_go_on():
+                current = queue.popleft()
+                if current.node in seen:
+                    continue
+                seen.add(current.node)
+                if wanted(current):
+                    found.append(current)
+                elif follows(current):
+                    queue.extend(self._sources(current))
         return found
 
     def definition(self, value: Value) -> Definition | None:
@@ -221,7 +249,11 @@ class Resolver:
 
     def _of_item(self, held: Value, key: object) -> Iterator[Value]:
         """The value under one key of dict displays and of `d[key] = ...`, or at one place of tuples; else all."""
+        if held.node in self._open or len(self._open) > _MAX_DEPTH:  # `x = x[0]`
+            return
+        self._open.append(held.node)
         displays = self.find(held, lambda one: isinstance(one.node, ast.Dict | ast.Tuple | ast.List | ast.DictComp))
+        self._open.pop()
         for one in displays:
             match one.node:
                 case ast.Dict(keys=keys, values=values):

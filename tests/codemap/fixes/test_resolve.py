@@ -103,10 +103,9 @@ def test_a_variable_called_like_a_file_is_no_module():
 
 
 def test_a_value_that_is_its_own_attribute_ends():
-    """`mask = mask.inner`, and two values that are each other's: nobody is asked for ever."""
-    text = (
-        "def f(mask, other):\n    mask = mask.inner\n    other = mask.a.b\n    mask = other.c\n    return mask.last\n"
-    )
+    """`mask = mask.inner`, `mask = mask[0]`, two values that are each other's: nobody is asked for ever."""
+    lines = ("mask = mask.inner", "other = mask.a.b", "mask = other.c", "mask = mask[0]", "return mask.last")
+    text = "def f(mask, other):\n" + "".join(f"    {line}\n" for line in lines)
     workspace = open_workspace(Path("none"), {"main.py": text})
     file = outline(workspace.file("main.py"))
     assert file is not None

@@ -42,7 +42,7 @@ def _clone(view: Scene, call: ast.Call) -> Confirmation | None:
         if other is Use.WRITTEN:
             return None
         # What the tensor is passed to might write to it while a named copy is still wanted.
-        use = max(use, Use.PASSED) if other is Use.PASSED and isinstance(statement, ast.Assign) else use
+        use = max(use, Use.PASSED) if other >= Use.PASSED and isinstance(statement, ast.Assign) else use
     patch = Patch(file)
     start, end = file.span(call)
     patch.replace_span(start, end, _unwrapped(file, call, source))

@@ -81,6 +81,8 @@ _READING = frozenset(
     | {"outer", "dot", "cosine_similarity", "max_pool2d", "avg_pool2d", "adaptive_avg_pool2d", "sin", "cos", "maximum"}
     | {"minimum", "allclose", "equal", "nonzero", "unique", "dist", "cdist", "lerp", "addcmul", "dropout", "stride"}
 )
+_COLLECTING = frozenset({"append", "extend", "insert", "appendleft", "put", "update", "setdefault", "push"})
+"""Methods of collections that keep what they are given."""
 _METADATA = frozenset({"shape", "dtype", "device", "ndim", "requires_grad", "is_cuda", "layout"})
 
 
@@ -158,6 +160,8 @@ def _by_function(file: Outline, call: ast.AST) -> Use | ast.expr:
         return Use.PASSED
     if library.startswith("torch") or (is_method and name in ("add", "sub", "mul", "matmul", "div", "eq", "maximum")):
         return call if name in _VIEWS else Use.READ if name in _READING else Use.PASSED
+    if isinstance(call.func, ast.Attribute) and name in _COLLECTING:
+        return Use.KEPT
     if isinstance(call.func, ast.Name) and call.func.id in ("print", "len", "float", "int", "bool", "isinstance"):
         return Use.READ
     return Use.PASSED

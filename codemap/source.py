@@ -7,7 +7,8 @@ import io
 import re
 import tokenize
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from .nodes import children, deeper_than
 
@@ -47,6 +48,8 @@ class SourceFile:
     functions: tuple[Function, ...]
     """In order of `first_line`, the module first."""
     error: str = ""
+    derived: dict[type, Any] = field(default_factory=dict, compare=False, repr=False)
+    """What others worked out of the file, by its type: kept as long as the file is."""
 
     def column(self, line: int, utf8_offset: int) -> int:
         """The column (from 1, in code points) of an `ast` offset (from 0, in UTF-8 bytes) on a line (from 1)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import chain
 from typing import TypeVar
 
@@ -22,7 +22,7 @@ Node = TypeVar("Node", bound=ast.AST)
 
 
 class Outline:
-    """A parsed file with its parents, names and offsets. Made by `outline`, which remembers it."""
+    """A parsed file with its parents, names and offsets. Made by `outline`, once for each file."""
 
     def __init__(self, file: SourceFile, tree: ast.Module) -> None:
         self.file = file
@@ -245,28 +245,12 @@ class Outline:
 
 def outline(file: SourceFile | None) -> Outline | None:
     """The outline of a file; None for no file or one with a syntax error."""
-    return None if file is None or file.tree is None else _outline(file.path, _Keyed(file))
+    if file is None or file.tree is None:
+        return None
+    if Outline not in file.derived:
+        file.derived[Outline] = Outline(file, file.tree)
+    return file.derived[Outline]
 
-
-class _Keyed:
-    """A file that compares by identity: hashing a frozen dataclass would hash its whole text each time."""
-
-    __slots__ = ("file",)
-
-    def __init__(self, file: SourceFile) -> None:
-        self.file = file
-
-    def __hash__(self) -> int:
-        return id(self.file.tree)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Keyed) and other.file is self.file
-
-
-@lru_cache(maxsize=128)
-def _outline(path: str, key: _Keyed) -> Outline:
-    assert key.file.tree is not None
-    return Outline(key.file, key.file.tree)
 
 
 def last_name(node: ast.AST) -> str:

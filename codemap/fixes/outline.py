@@ -252,7 +252,6 @@ def outline(file: SourceFile | None) -> Outline | None:
     return file.derived[Outline]
 
 
-
 def last_name(node: ast.AST) -> str:
     """The last part of a name: `loss` of `self.loss`; "" for anything else."""
     if isinstance(node, ast.Attribute):

@@ -203,8 +203,8 @@ def _spread(price: _Price) -> tuple[Evidence, ...]:
 
 
 def _saved_us_each(timeline: Timeline, before: Replayed, edit: Edit) -> FloatArray:
-    """How much shorter each steady step is with the edit, in µs."""
-    return np.maximum(before.step_us_each - replay(timeline.graph, edit).step_us_each, 0.0)
+    """How much shorter each steady step is with the edit, in µs; below 0 where it gets longer."""
+    return before.step_us_each - replay(timeline.graph, edit).step_us_each
 
 
 def _is_single(timeline: Timeline, candidate: Candidate) -> bool:

@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-import numpy as np
-
 from .findings import Finding, Severity, Stage
 from .timeline.edit import Edit
 from .timeline.model import Timeline
@@ -86,5 +84,5 @@ def _comes_before(first: Finding, second: Finding) -> bool:
 
 
 def _saving_us(timeline: Timeline, baseline: Replayed, edit: Edit) -> float:
-    saved_us = np.maximum(baseline.step_us_each - replay(timeline.graph, edit).step_us_each, 0.0)
+    saved_us = baseline.step_us_each - replay(timeline.graph, edit).step_us_each
     return per_step_us(saved_us, baseline, is_periodic=edit.is_periodic)

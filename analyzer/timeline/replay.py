@@ -47,13 +47,15 @@ def replay(graph: ReplayGraph, edit: Edit) -> Replayed:
 
 
 def per_step_us(us_each: FloatArray, baseline: Replayed, *, is_periodic: bool) -> float:
-    """What times in each of the steps come to for one step: their median, or, for work that comes round once in
-    several steps, their share of all steps together as so much of a median step."""
+    """What savings in each of the steps come to for one step: their median, or, for work that comes round once in
+    several steps, their share of all steps together as so much of a median step. Never below 0."""
     if not len(us_each):
         return 0.0
     if is_periodic:
-        return float(us_each.sum() / baseline.step_us_each.sum()) * baseline.step_us
-    return median(us_each)
+        return max(float(us_each.sum() / baseline.step_us_each.sum()) * baseline.step_us, 0.0)
+    typical = median(us_each)
+    # Where some steps get longer, what most of them save may only have moved there.
+    return max(min(typical, float(us_each.mean())) if (us_each < 0).any() else typical, 0.0)
 
 
 def _falls_behind_ns(graph: ReplayGraph, host_ns: FloatArray, period_ns: FloatArray) -> float:

@@ -10,9 +10,10 @@ import pytest
 from tests.analyzer.timeline.programs import Op, Program, graph_of, random_program, recorded_step_us, rows_named
 from tests.builders import TraceBuilder, row_of
 from tests.shared import shared_timeline
+from torchtraceap.analyzer.timeline.build import build_timeline
 from torchtraceap.analyzer.timeline.edit import Edit, Scale
 from torchtraceap.analyzer.timeline.model import NodeKind, ReplayGraph
-from torchtraceap.analyzer.timeline.replay import replay
+from torchtraceap.analyzer.timeline.replay import per_step_us, replay
 from torchtraceap.analyzer.trace.model import DEVICE_CATEGORIES, HOST_CATEGORIES, Category, Trace
 
 NOTHING = Edit()
@@ -376,3 +377,15 @@ def test_device_events_alone() -> None:
     assert graph.device_paced
     assert replay(graph, NOTHING).step_us > 0
     assert saved_us(graph, Edit(scales=(Scale(np.array([row_of(trace, 0)]), 0.5),))) >= 0
+
+
+def test_what_most_steps_save_and_another_loses_is_not_saved() -> None:
+    b = TraceBuilder(devices=())
+    for number in range(4):
+        with b.step(number):
+            b.leaf("aten::relu", us=50)
+    baseline = replay(build_timeline(b.build()).graph, NOTHING)
+    moved = per_step_us(np.array([10.0, 10.0, 10.0, -26.0]), baseline, is_periodic=False)
+    assert moved == pytest.approx(1.0)
+    assert per_step_us(np.array([10.0, 10.0, 10.0, -40.0]), baseline, is_periodic=False) == 0.0
+    assert per_step_us(np.array([10.0, 10.0, 10.0, 0.0]), baseline, is_periodic=False) == 10.0

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
 
-from ...analyzer.findings import Fix, Related, Safety
-from .base import Case, Confirmation, Cure, Fixer
+from ...analyzer.findings import Finding, Fix, Related, Safety
+from ..workspace import Workspace
+from .base import Case, Confirmation, Cure, DeviceFacts, Fixer
 from .calls import edit_call
 from .edits import Patch
 from .imports import name_for
@@ -14,13 +16,18 @@ from .layers import layers_behind
 from .memory_format import mentions_channels_last
 from .outline import Outline, find, last_name
 from .resolve import Value
-from .scene import Scene, scene, searcher
+from .scene import Scene, fixable, scene, searcher
 
 _SLUG = "layout-broken-midway"
 _RESHAPES = ("view", "reshape")
 _TURNING_NORMS = ("GroupNorm", "InstanceNorm2d", "InstanceNorm3d")
 _MAX_STATEMENTS = 5
 """Within so many statements a tensor that was taken apart is put together again."""
+_TURNS = ("transpose", "permute", "flatten", "unsqueeze", "squeeze", "t", "swapaxes", "movedim")
+_QUERIES = ("q", "k", "v", "qkv", "query", "key", "value")
+_ATTENTION = ("scaled_dot_product_attention", "flash_attn_func", "matmul", "bmm")
+_CHANNELS = re.compile(r"c|ch|channels?|(\w+_)?(dim|channels)|dim", re.IGNORECASE)
+"""What the last size of a batch of images in NHWC is called."""
 _RANK = 4
 _FORMAT = "torch.channels_last"
 
@@ -31,7 +38,7 @@ def _confirm(case: Case) -> Confirmation | None:
         return None
     file = view.here.outline
     for call in view.here.calls():
-        if _is_plain_contiguous(call):
+        if _keeps_images(file, call):
             return Confirmation(file.location(file.statement(call), case.location), (_keep(file, call),))
     for call in view.here.calls():
         if isinstance(call.func, ast.Attribute) and call.func.attr in (*_RESHAPES, "flatten", "unflatten"):
@@ -45,8 +52,25 @@ def _confirm(case: Case) -> Confirmation | None:
     return None
 
 
-def _is_plain_contiguous(call: ast.Call) -> bool:
-    return isinstance(call.func, ast.Attribute) and call.func.attr == "contiguous" and not (call.args or call.keywords)
+def _keeps_images(file: Outline, call: ast.Call) -> bool:
+    """Whether a call is `x.contiguous()` of images. What was transposed before is none (attention, windows), but for
+    the way back from NHWC; and a `view` of it would not find its strides in channels_last."""
+    if not isinstance(call.func, ast.Attribute) or call.func.attr != "contiguous" or call.args or call.keywords:
+        return False
+    above = file.parents[call]
+    if isinstance(above, ast.Attribute) and above.attr in ("view", "numpy", "data_ptr"):
+        return False
+    if any(isinstance(one, ast.Call) and last_name(one.func) in _ATTENTION for one in file.ancestors(call)):
+        return False
+    given = call.func.value
+    if last_name(given) in _QUERIES or (isinstance(given, ast.Attribute) and given.attr in ("T", "mT")):
+        return False
+    return not isinstance(given, ast.Call) or last_name(given.func) not in _TURNS or _is_back_from_nhwc(given)
+
+
+def _is_back_from_nhwc(call: ast.Call) -> bool:
+    order = [arg.value for arg in call.args if isinstance(arg, ast.Constant)]
+    return last_name(call.func) == "permute" and order == [0, 3, 1, 2]
 
 
 def _keep(file: Outline, call: ast.Call) -> Fix:
@@ -105,12 +129,22 @@ def _makes_images(call: ast.Call) -> bool:
         if isinstance(sizes[0], ast.Attribute) and sizes[0].attr == "shape":
             return True
         sizes = sizes[0].elts if isinstance(sizes[0], ast.Tuple | ast.List) else sizes
-    return len(sizes) == _RANK and not any(isinstance(size, ast.Starred) for size in sizes)
+    if len(sizes) != _RANK or any(isinstance(size, ast.Starred) for size in sizes):
+        return False
+    return not isinstance(sizes[-1], ast.UnaryOp) and not _CHANNELS.fullmatch(last_name(sizes[-1]))
+
+
+def _search(finding: Finding, workspace: Workspace, device: DeviceFacts) -> Sequence[Confirmation]:
+    """Without a stack: copies of images in what modules compute, where some file asks for the layout at all."""
+    if not any("channels_last" in (workspace.text(path) or "") for path in workspace.paths()):
+        return ()
+    found = fixable(searcher(_confirm, (".contiguous()",)))(finding, workspace, device)
+    return [one for one in found if not one.location.qualname.endswith("__init__")]
 
 
 FIXER = Fixer(
     _SLUG,
     _confirm,
-    searcher(_confirm, (".contiguous()",)),
+    _search,
     cure=Cure(re.compile(r"memory_format\s*=\s*torch\.channels_last")),
 )

@@ -16,6 +16,8 @@ from .bindings import FUNCTIONS, Binding, bindings_of
 
 Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef | ast.Module
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
+Giving = ast.Assign | ast.AnnAssign | ast.FunctionDef
+"""What gives an object's attribute a value."""
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 Node = TypeVar("Node", bound=ast.AST)
@@ -30,6 +32,7 @@ class Outline:
         self.text = file.text
         self.tree = tree
         self._bindings: dict[ast.AST, dict[str, list[Binding]]] = {}
+        self._attributes: dict[ast.AST, dict[str, list[Giving]]] = {}
 
     @cached_property
     def parents(self) -> dict[ast.AST, ast.AST]:
@@ -210,6 +213,18 @@ class Outline:
             calls.sort(key=lambda call: (call.lineno, call.col_offset))
         return found
 
+    def attribute_statements(self, owner: ast.AST, name: str) -> list[Giving]:
+        """The assignments under a class that give `self.name` (or a name of the class's own) a value, and the methods
+        of that name."""
+        if owner not in self._attributes:
+            table: dict[str, list[Giving]] = {}
+            for node in ast.walk(owner):
+                if isinstance(node, Giving):
+                    for given in dict.fromkeys(_given_names(node)):
+                        table.setdefault(given, []).append(node)
+            self._attributes[owner] = table
+        return self._attributes[owner].get(name, [])
+
     # Names
 
     def dotted(self, node: ast.AST) -> str:
@@ -250,6 +265,15 @@ def outline(file: SourceFile | None) -> Outline | None:
     if Outline not in file.derived:
         file.derived[Outline] = Outline(file, file.tree)
     return file.derived[Outline]
+
+
+def _given_names(node: Giving) -> Iterator[str]:
+    if isinstance(node, ast.FunctionDef):
+        yield node.name
+        return
+    for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+        parts = ast.walk(target) if isinstance(target, ast.Tuple | ast.List) else [target]
+        yield from (last_name(part) for part in parts if isinstance(part, ast.Name | ast.Attribute))
 
 
 def last_name(node: ast.AST) -> str:

@@ -222,14 +222,14 @@ class Resolver:
 
     def _of_attribute(self, owner: Definition, attribute: str) -> Iterator[Value]:
         for one in self.bases(owner):
-            for node in ast.walk(one.node):
+            for node in one.outline.attribute_statements(one.node, attribute):
                 match node:
                     case ast.Assign(value=value, targets=targets):
                         for target in targets:
                             yield from _attribute_value(one.outline, target, value, attribute)
                     case ast.AnnAssign(target=target, value=ast.expr() as value):
                         yield from _attribute_value(one.outline, target, value, attribute)
-                    case ast.FunctionDef(name=name) if name == attribute and _is_property(node):
+                    case ast.FunctionDef() if _is_property(node):
                         yield from _returns(Definition(one.outline, node))
                     case _:
                         pass

@@ -43,14 +43,17 @@ def combine(timeline: Timeline, baseline: Replayed | None, priced: Sequence[tupl
     if baseline is None or not shown:
         return Combined(tuple(sorted(findings, key=in_order_of_work)), 0.0, 0.0)
     dearest = sorted(shown, key=lambda i: -findings[i].saving_us_per_step)[:_MOST_COMPARED]
+    alone = {i: replay(timeline.graph, priced[i][1]) for i in dearest}
     removed_by: dict[int, list[str]] = {}
     for one, other in combinations(dearest, 2):
-        both_us = _saving_us(timeline, baseline, Edit.union((priced[one][1], priced[other][1])))
+        both = replay(timeline.graph, Edit.union((priced[one][1], priced[other][1])))
         for first, second in ((one, other), (other, one)):
-            left_us = both_us - findings[first].saving_us_per_step
-            if _comes_before(findings[first], findings[second]) and (
-                left_us < _LITTLE * findings[second].saving_us_per_step
-            ):
+            if not _comes_before(findings[first], findings[second]):
+                continue
+            # Step by step: where steps differ, the median of two savings is not the sum of their medians.
+            left_us_each = alone[first].step_us_each - both.step_us_each
+            left_us = per_step_us(left_us_each, baseline, is_periodic=priced[second][1].is_periodic)
+            if left_us < _LITTLE * findings[second].saving_us_per_step:
                 removed_by.setdefault(second, []).append(findings[first].slug)
     for index, slugs in removed_by.items():
         findings[index] = replace(findings[index], removed_by=tuple(dict.fromkeys(slugs)))

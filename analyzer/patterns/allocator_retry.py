@@ -17,12 +17,19 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..findings import Evidence, Stage
-from ..timeline.columns import distinct, is_named
+from ..timeline.columns import distinct
 from ..timeline.edit import Edit
 from ..timeline.memory import device_memory_bytes
 from ..timeline.model import Timeline
-from ..timeline.select import count_per_step, events_of, in_typical_step, steady, us_per_step
-from ..trace.model import Category, IntArray
+from ..timeline.select import (
+    are_in_most_steps,
+    count_per_step,
+    events_of,
+    in_typical_step,
+    runtime_calls,
+    us_per_step,
+)
+from ..trace.model import Category
 from .base import Candidate, FixKind, Occurrence, Pattern
 
 _FREE = re.compile(r"^(cuda|hip)Free$|^cuMem(Unmap|Release)")
@@ -37,12 +44,12 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
     """One candidate for the program: the sizes asked for are its own, whatever line asks."""
     if len(timeline.steps.steady) < _LEAST_STEPS or timeline.steps.is_cold:
         return
-    allocated, freed = _calls(timeline, _ALLOCATE), _calls(timeline, _FREE)
-    if not _is_in_most_steps(timeline, allocated) or any(map(_EMPTIES.search, timeline.trace.names)):
+    allocated, freed = runtime_calls(timeline, _ALLOCATE), runtime_calls(timeline, _FREE)
+    if not are_in_most_steps(timeline, allocated) or any(map(_EMPTIES.search, timeline.trace.names)):
         return
     reserved = _reserved_share(timeline)
     has_stacks = len(timeline.trace.rows(Category.PYTHON_FUNCTION)) > 0
-    is_retry = _is_in_most_steps(timeline, freed)
+    is_retry = are_in_most_steps(timeline, freed)
     if is_retry and not has_stacks and reserved is None:
         return
     rows = np.sort(np.concatenate([allocated, freed]))
@@ -71,15 +78,6 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
         evidence=tuple(evidence),
         probability=0.9 if reserved is not None and reserved >= _NEARLY_FULL else 0.7,
     )
-
-
-def _calls(timeline: Timeline, wanted: re.Pattern[str]) -> IntArray:
-    rows = steady(timeline, timeline.trace.rows(Category.RUNTIME))
-    return rows[is_named(timeline.trace, rows, wanted.search)]
-
-
-def _is_in_most_steps(timeline: Timeline, rows: IntArray) -> bool:
-    return 2 * len(distinct(timeline.steps.of[rows])) >= len(timeline.steps.steady)
 
 
 def _reserved_share(timeline: Timeline) -> float | None:

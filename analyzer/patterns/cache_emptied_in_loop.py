@@ -21,8 +21,16 @@ from ..timeline.columns import distinct, is_among, is_named
 from ..timeline.edit import Edit, no_rows
 from ..timeline.model import Timeline
 from ..timeline.python_work import frames_named, is_within_step
-from ..timeline.select import count_per_step, events_of, in_typical_step, outermost, steady, us_per_step
-from ..trace.model import NONE, Category, IntArray
+from ..timeline.select import (
+    are_in_most_steps,
+    count_per_step,
+    events_of,
+    in_typical_step,
+    outermost,
+    runtime_calls,
+    us_per_step,
+)
+from ..trace.model import IntArray
 from .base import Candidate, FixKind, Occurrence, Pattern
 from .occurrences import by_site
 
@@ -42,12 +50,12 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
         return
     frames = np.sort(np.concatenate([frames_named(timeline, _CALL), frames_named(timeline, _COLLECT)]))
     frames = outermost(timeline, frames[is_within_step(timeline, frames)])
-    freed, allocated = _calls(timeline, _FREE), _calls(timeline, _ALLOCATE)
+    freed, allocated = runtime_calls(timeline, _FREE), runtime_calls(timeline, _ALLOCATE)
     memory = np.sort(np.concatenate([freed, allocated]))
     if len(frames):
         for group in by_site(timeline, _by_frame(timeline, frames, memory)):
             rows = np.array([one.anchor for one in group])
-            if _is_in_most_steps(timeline, rows) and _is_noticeable(timeline, group):
+            if are_in_most_steps(timeline, rows) and _is_noticeable(timeline, group):
                 yield _candidate(timeline, group, freed, allocated, certain=True)
         return
     of = timeline.steps.of
@@ -72,16 +80,6 @@ def _by_frame(timeline: Timeline, frames: IntArray, memory: IntArray) -> list[Oc
         gone = np.sort(np.append(mine, row))
         found.append(Occurrence(row, Edit(removed_ops=gone), outermost(timeline, gone)))
     return found
-
-
-def _calls(timeline: Timeline, wanted: re.Pattern[str]) -> IntArray:
-    rows = steady(timeline, timeline.trace.rows(Category.RUNTIME))
-    return rows[is_named(timeline.trace, rows, wanted.search)]
-
-
-def _is_in_most_steps(timeline: Timeline, rows: IntArray) -> bool:
-    steps = timeline.steps.of[rows]
-    return 2 * len(distinct(steps[steps != NONE])) >= len(timeline.steps.steady)
 
 
 def _is_noticeable(timeline: Timeline, occurrences: tuple[Occurrence, ...]) -> bool:

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..findings import Evidence, Stage
 from ..timeline.columns import distinct, is_among, is_named
-from ..timeline.edit import Edit, Scale
+from ..timeline.edit import Edit, Scale, scales_within
 from ..timeline.layout import (
     TRANSPOSED_CONVOLUTION,
     convolutions,
@@ -35,7 +35,7 @@ from ..timeline.select import count_per_step, device_rows, events_of, in_typical
 from ..trace.model import IntArray
 from .base import Candidate, FixKind, Occurrence, Pattern
 from .occurrences import by_site
-from .volumes import library_transposes, volume_convolutions
+from .volumes import library_transposes, transposes_evidence, volume_convolutions
 
 _GROUPED_SHARE = 0.25
 """Share of grouped convolutions in convolution time from which advice on a device needs the library's version."""
@@ -58,20 +58,13 @@ def _on_device(timeline: Timeline) -> Iterator[Candidate]:
         Occurrence(anchor, Edit(scales=(Scale(rows, 0.0),)), rows) for anchor, rows in by_model_call(timeline, layout)
     ]
     grouped = _grouped_share(timeline)
-    kernels = Evidence(
-        "layout",
-        "transposes made by the library per step",
-        count_per_step(timeline, layout),
-        "",
-        events_of(timeline, in_typical_step(timeline, layout)),
-    )
     share = Evidence("grouped", "grouped convolutions in convolution time", round(100 * grouped), "%")
     for group in by_site(timeline, occurrences):
         yield Candidate(
             what="convolutions run on NCHW tensors and are transposed around each call",
             remedy="channels_last",
             occurrences=group,
-            evidence=(kernels, share),
+            evidence=(transposes_evidence(timeline, layout), share),
             probability=_UNSURE if grouped > _GROUPED_SHARE else 0.9,
         )
 
@@ -93,7 +86,7 @@ def _on_cpu(timeline: Timeline) -> Iterator[Candidate]:
         return
     rows = distinct(np.concatenate([scale.rows for scale in scales]))
     occurrences = [
-        Occurrence(anchor, Edit(scales=_within(scales, mine)), mine)
+        Occurrence(anchor, Edit(scales=scales_within(scales, mine)), mine)
         for anchor, mine in by_model_call(timeline, rows)
         if anchor in in_nchw
     ]
@@ -127,11 +120,6 @@ def _calls_in_nchw(timeline: Timeline) -> dict[int, IntArray]:
         if 2 * sum(is_nchw) >= len(convs):
             found[anchor] = convs[is_among(convs, in_nchw)]
     return found
-
-
-def _within(scales: tuple[Scale, ...], rows: IntArray) -> tuple[Scale, ...]:
-    cut = (Scale(scale.rows[is_among(scale.rows, rows)], scale.factor) for scale in scales)
-    return tuple(scale for scale in cut if len(scale.rows))
 
 
 PATTERN = Pattern(

@@ -18,7 +18,7 @@ from ..findings import Evidence, Stage
 from ..timeline.columns import median
 from ..timeline.compiled import BACKWARD, regions
 from ..timeline.edit import Edit, Scale
-from ..timeline.model import IdleCause, Timeline
+from ..timeline.model import Timeline
 from ..timeline.select import (
     count_per_step,
     device_rows,
@@ -31,13 +31,10 @@ from ..timeline.select import (
 )
 from ..trace.model import NONE, Category, IntArray
 from .base import Candidate, FixKind, Occurrence, Pattern
+from .late_launches import GRAPH_HOST_FACTOR, LEAST_IDLE_SHARE, LONGEST_LAUNCH_GAP_NS, late_host_us
 from .occurrences import by_site
 
-_LONGEST_LAUNCH_GAP_NS = 500_000
 _MIN_KERNELS = 30
-_MIN_IDLE_SHARE = 0.1
-_GRAPH_HOST_FACTOR = 0.15
-"""Host time that is left: guards, copies of the inputs, one graph launch."""
 
 
 def find(timeline: Timeline) -> Iterator[Candidate]:
@@ -52,8 +49,8 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
     kernels, runtime = kernels[runtime != NONE], runtime[runtime != NONE]
     owner = inside(timeline, runtime.astype(np.int64), hosts)
     kernels, owner = kernels[owner != NONE], owner[owner != NONE]
-    idle_us = _late_us(timeline, kernels)
-    if count_per_step(timeline, kernels) < _MIN_KERNELS or idle_us < _MIN_IDLE_SHARE * timeline.step_us:
+    idle_us = late_host_us(timeline, LONGEST_LAUNCH_GAP_NS, kernels)
+    if count_per_step(timeline, kernels) < _MIN_KERNELS or idle_us < LEAST_IDLE_SHARE * timeline.step_us:
         return
     evidence = (
         Evidence(
@@ -78,16 +75,6 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
         )
 
 
-def _late_us(timeline: Timeline, kernels: IntArray) -> float:
-    """Idle time per steady step, in µs, in short gaps before these kernels that the late host is to blame for."""
-    idle = timeline.idle
-    length = idle.end_ns - idle.start_ns
-    counts = (idle.cause == IdleCause.HOST_BOUND) & (length <= _LONGEST_LAUNCH_GAP_NS) & (idle.step != NONE)
-    counts &= np.isin(idle.before, kernels)
-    sums = np.bincount(idle.step[counts], weights=length[counts], minlength=len(timeline.steps))
-    return median(sums[timeline.steps.steady]) / 1e3
-
-
 def _occurrences(
     timeline: Timeline, hosts: IntArray, kernels: IntArray, owner: IntArray, entered: set[int]
 ) -> Iterator[Occurrence]:
@@ -102,7 +89,7 @@ def _occurrences(
         if anchor != NONE:
             groups.setdefault(anchor, []).append(number)
     for anchor, numbers in groups.items():
-        edit = Edit(scales=(Scale(hosts[numbers], _GRAPH_HOST_FACTOR),))
+        edit = Edit(scales=(Scale(hosts[numbers], GRAPH_HOST_FACTOR),))
         launched = kernels[np.isin(owner, numbers)]
         if len(launched):
             yield Occurrence(anchor, edit, launched)

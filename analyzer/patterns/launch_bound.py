@@ -19,19 +19,16 @@ import numpy as np
 from ..findings import Evidence, Stage
 from ..timeline.columns import distinct, is_among, median
 from ..timeline.edit import Edit, Scale, no_rows
-from ..timeline.model import IdleCause, Phase, Timeline
+from ..timeline.model import Phase, Timeline
 from ..timeline.roots import by_model_call, model_calls
 from ..timeline.select import count_per_step, device_rows, events_of, from_graph, in_typical_step, outermost, steady
 from ..trace.model import NONE, Category, IntArray
 from .base import Candidate, FixKind, Occurrence, Pattern
+from .late_launches import GRAPH_HOST_FACTOR, LEAST_IDLE_SHARE, LONGEST_LAUNCH_GAP_NS, late_host_us
 from .occurrences import by_site
 
-_LONGEST_LAUNCH_GAP_NS = 500_000
 _MIN_KERNELS = 50
 """Kernels per step below which there is no model to speak of whose launches a graph could gather."""
-_MIN_IDLE_SHARE = 0.1
-_GRAPH_HOST_FACTOR = 0.15
-"""Host time that is left: guards, copies of the inputs, one graph launch."""
 
 
 def find(timeline: Timeline) -> Iterator[Candidate]:
@@ -41,10 +38,10 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
     device = device_rows(timeline)
     kernels = device[timeline.trace.cat[device] == Category.KERNEL]
     kernels = kernels[(timeline.launches.op[kernels] != NONE) & ~from_graph(timeline, kernels)]
-    short_us = _host_bound_us(timeline, _LONGEST_LAUNCH_GAP_NS)
-    if count_per_step(timeline, kernels) < _MIN_KERNELS or short_us < _MIN_IDLE_SHARE * timeline.step_us:
+    short_us = late_host_us(timeline, LONGEST_LAUNCH_GAP_NS)
+    if count_per_step(timeline, kernels) < _MIN_KERNELS or short_us < LEAST_IDLE_SHARE * timeline.step_us:
         return
-    idle_us = _host_bound_us(timeline, np.inf)
+    idle_us = late_host_us(timeline, np.inf)
     occurrences = _occurrences(timeline, kernels)
     evidence = (
         Evidence(
@@ -70,15 +67,6 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
         )
 
 
-def _host_bound_us(timeline: Timeline, longest_ns: float) -> float:
-    """Idle time per steady step, in µs, in gaps of at most that length for which the late host is to blame."""
-    idle = timeline.idle
-    length = idle.end_ns - idle.start_ns
-    is_launch = (idle.cause == IdleCause.HOST_BOUND) & (length <= longest_ns) & (idle.step != NONE)
-    sums = np.bincount(idle.step[is_launch], weights=length[is_launch], minlength=len(timeline.steps))
-    return median(sums[timeline.steps.steady]) / 1000.0
-
-
 def _occurrences(timeline: Timeline, kernels: IntArray) -> list[Occurrence]:
     """One occurrence per model call: its host part is the call with the Python between its operators, and the
     operators of its backward. Without recorded calls: one per step, with the operators of forward and backward."""
@@ -92,7 +80,7 @@ def _occurrences(timeline: Timeline, kernels: IntArray) -> list[Occurrence]:
             host = distinct(np.concatenate([[anchor], backward.get(anchor, no_rows())]))
         else:
             host = operators[timeline.steps.of[operators] == timeline.steps.of[rows[0]]]
-        found.append(Occurrence(anchor, Edit(scales=(Scale(host, _GRAPH_HOST_FACTOR),)), rows))
+        found.append(Occurrence(anchor, Edit(scales=(Scale(host, GRAPH_HOST_FACTOR),)), rows))
     return found
 
 

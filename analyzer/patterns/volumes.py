@@ -1,13 +1,14 @@
-"""Convolutions over volumes and videos, which lie in memory in layouts of their own."""
+"""Convolutions over volumes and videos, which have layouts of their own, and the transposes made around them."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from ..findings import Evidence
 from ..timeline.convolution_calls import ConvCalls, backward_rows, convolution_calls
 from ..timeline.edit import no_rows
 from ..timeline.model import KernelClass, Timeline
-from ..timeline.select import launched_by
+from ..timeline.select import count_per_step, events_of, in_typical_step, launched_by
 from ..trace.model import IntArray
 
 _NAMES = ("aten::conv3d", "aten::conv_transpose3d")
@@ -29,3 +30,14 @@ def library_transposes(timeline: Timeline, calls: ConvCalls) -> IntArray:
     hosts = np.sort(np.concatenate([no_rows(), *backward_rows(timeline, calls), calls.rows]))
     launched = np.concatenate([no_rows(), *launched_by(timeline, hosts)])
     return np.sort(launched[timeline.kernel_class[launched] == KernelClass.LAYOUT])
+
+
+def transposes_evidence(timeline: Timeline, transposes: IntArray) -> Evidence:
+    """How many transposes by the library a step holds."""
+    return Evidence(
+        "layout",
+        "transposes made by the library per step",
+        count_per_step(timeline, transposes),
+        "",
+        events_of(timeline, in_typical_step(timeline, transposes)),
+    )

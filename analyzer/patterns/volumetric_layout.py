@@ -22,9 +22,9 @@ from math import prod
 import numpy as np
 
 from ..findings import Evidence, Stage
-from ..timeline.columns import distinct, is_among
+from ..timeline.columns import distinct
 from ..timeline.convolution_calls import ConvCalls, ConvShape, backward_rows
-from ..timeline.edit import Edit, Scale, no_rows
+from ..timeline.edit import Edit, Scale, no_rows, scales_within
 from ..timeline.model import Timeline
 from ..timeline.op_inputs import of_each
 from ..timeline.roots import by_model_call
@@ -41,7 +41,7 @@ from ..trace.model import IntArray, OpInputs
 from .base import Candidate, FixKind, Occurrence, Pattern
 from .occurrences import by_site
 from .rates import is_noticeable
-from .volumes import library_transposes, volume_convolutions
+from .volumes import library_transposes, transposes_evidence, volume_convolutions
 
 _VOLUME_RANK = 5
 _WIDE, _ALONG_TIME, _THIN = (0.7, 0.85), (1.05, 1.23), (1.08, 1.12)
@@ -82,20 +82,13 @@ def _on_device(timeline: Timeline, calls: ConvCalls) -> Iterator[Candidate]:
         Occurrence(anchor, Edit(scales=(Scale(rows, round(kept, 2)),)), rows)
         for anchor, rows in by_model_call(timeline, layout)
     ]
-    kernels = Evidence(
-        "layout",
-        "transposes made by the library per step",
-        count_per_step(timeline, layout),
-        "",
-        events_of(timeline, in_typical_step(timeline, layout)),
-    )
     pooling = Evidence("pools", "3-D poolings per step, which turn the layout back", pools, "")
     for group in by_site(timeline, occurrences):
         yield Candidate(
             what="3-D convolutions run on NCDHW tensors and are transposed around each call",
             remedy="channels_last_3d",
             occurrences=group,
-            evidence=(kernels, pooling),
+            evidence=(transposes_evidence(timeline, layout), pooling),
             probability=0.8,
         )
 
@@ -108,7 +101,8 @@ def _on_cpu(timeline: Timeline, calls: ConvCalls) -> Iterator[Candidate]:
     scales = _scales(timeline, in_ncdhw)
     rows = distinct(np.concatenate([no_rows(), *(scale.rows for scale in scales)]))
     occurrences = [
-        Occurrence(anchor, Edit(scales=_within(scales, mine)), mine) for anchor, mine in by_model_call(timeline, rows)
+        Occurrence(anchor, Edit(scales=scales_within(scales, mine)), mine)
+        for anchor, mine in by_model_call(timeline, rows)
     ]
     for group in by_site(timeline, occurrences):
         gains = np.concatenate([no_rows(), *(scale.rows for scale in scales if scale.factor < 1.0)])
@@ -179,11 +173,6 @@ def _volumes(timeline: Timeline, names: tuple[str, ...]) -> IntArray:
     rows = ops_named(timeline, names)
     ranks = of_each(timeline.trace, rows, lambda inputs: len(inputs.shape(0)))
     return rows[np.array(ranks, dtype=np.int64) == _VOLUME_RANK]
-
-
-def _within(scales: tuple[Scale, ...], rows: IntArray) -> tuple[Scale, ...]:
-    cut = (Scale(scale.rows[is_among(scale.rows, rows)], scale.factor) for scale in scales)
-    return tuple(scale for scale in cut if len(scale.rows))
 
 
 PATTERN = Pattern(

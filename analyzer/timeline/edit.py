@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..trace.model import IntArray
-from .columns import distinct
+from .columns import distinct, is_among
 
 
 def no_rows() -> IntArray:
@@ -26,6 +26,12 @@ class Scale:
 
     rows: IntArray
     factor: float
+
+
+def scales_within(scales: Iterable[Scale], rows: IntArray) -> tuple[Scale, ...]:
+    """The scales cut down to `rows`; those that hold none of them are left out."""
+    cut = (Scale(scale.rows[is_among(scale.rows, rows)], scale.factor) for scale in scales)
+    return tuple(scale for scale in cut if len(scale.rows))
 
 
 @dataclass(frozen=True, slots=True)

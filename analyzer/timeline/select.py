@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from itertools import pairwise
 
 import numpy as np
 
 from ..trace.model import NONE, BoolArray, Category, Int32Array, IntArray
-from .columns import is_named, median
+from .columns import distinct, is_named, median
 from .edit import no_rows
 from .memo import once
 from .model import Phase, Timeline
@@ -112,6 +113,17 @@ def host_rows(timeline: Timeline, phase: Phase) -> IntArray:
     """Operators, annotations and frames of one phase."""
     rows = timeline.trace.rows(Category.CPU_OP, Category.USER_ANNOTATION, Category.PYTHON_FUNCTION)
     return rows[timeline.phase[rows] == phase]
+
+
+def runtime_calls(timeline: Timeline, wanted: re.Pattern[str]) -> IntArray:
+    """Calls of the device's runtime or driver in the steady steps, by their names."""
+    rows = steady(timeline, timeline.trace.rows(Category.RUNTIME))
+    return rows[is_named(timeline.trace, rows, wanted.search)]
+
+
+def are_in_most_steps(timeline: Timeline, rows: IntArray) -> bool:
+    """Whether at least half of the steady steps hold one of `rows`."""
+    return 2 * len(distinct(timeline.steps.of[steady(timeline, rows)])) >= len(timeline.steps.steady)
 
 
 def device_rows(timeline: Timeline) -> IntArray:

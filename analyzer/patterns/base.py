@@ -18,7 +18,7 @@ from ..trace.model import IntArray
 
 
 class FixKind(str, Enum):
-    """Best fix that a pattern has, as CATALOGUE's column says."""
+    """The best fix that a pattern has: many findings get a lesser one, or none."""
 
     SAFE = "safe"
     UNSAFE = "unsafe"

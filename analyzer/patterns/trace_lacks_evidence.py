@@ -62,7 +62,7 @@ PATTERN = Pattern(
     code="TAP990",
     slug="trace-lacks-evidence",
     title="Trace lacks evidence",
-    fix=FixKind.ADVICE,
+    fix=FixKind.SAFE,
     find=find,
     group="meta",
 )

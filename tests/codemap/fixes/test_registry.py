@@ -39,6 +39,15 @@ def test_every_fixer_has_a_page_a_pair_and_a_control(slug: str):
 
 
 @pytest.mark.parametrize("slug", list(fixers()))
+def test_a_pattern_is_listed_with_the_best_fix_that_is_tested(slug: str):
+    found = [pairs.load(path) for path in pairs.inputs() if path.parent.name == slug]
+    tested = {pair.one("fix", "safe") for pair in found if not pair.is_control}
+    best = next((kind for kind in (FixKind.SAFE, FixKind.UNSAFE) if kind.value in tested), FixKind.ADVICE)
+    pattern = pattern_by_slug(slug)
+    assert pattern is not None and pattern.fix is best
+
+
+@pytest.mark.parametrize("slug", list(fixers()))
 @pytest.mark.parametrize("text", ["", "x = (\n", "# only a comment", "x = 1", "def f(: pass"])
 def test_code_without_the_fault_is_no_trouble(slug: str, text: str):
     workspace = open_workspace(Path("none"), {"m.py": text})

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from torchtraceap.analyzer.patterns.registry import all_patterns
 from torchtraceap.server.cli import COMMANDS, cli
 from torchtraceap.server.settings import Settings
 
@@ -16,6 +17,7 @@ GUIDES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rgl
 LINK = re.compile(r"\]\((?!\w+:)([^)#\s]+)[^)]*\)")
 COMMAND = re.compile(r"^(?:\$ )?(torchtraceap .+)$", re.MULTILINE)
 MAKE = re.compile(r"(?:`|^)make ([a-z]+)\b", re.MULTILINE)
+PATTERN_ROW = re.compile(r"^\| (TAP\d{3}) \| \[(.+?)\]\(patterns/(.+?)\.md\) \| (.+?) \| (\w+) \|$", re.MULTILINE)
 SETTING = re.compile(r"^\| `(\w+)` \| `(.+?)` \|", re.MULTILINE)
 
 
@@ -58,3 +60,8 @@ def test_settings_are_documented_with_their_defaults():
         head, *rest = field.name.split("_")
         real[head + "".join(word.capitalize() for word in rest)] = getattr(Settings(), field.name)
     assert documented == json.loads(json.dumps(real))
+
+
+def test_the_index_lists_every_pattern_as_it_is():
+    listed = PATTERN_ROW.findall((ROOT / "docs" / "patterns.md").read_text("utf-8"))
+    assert listed == [(one.code, one.slug, one.slug, one.title, one.fix.value) for one in all_patterns()]

@@ -250,6 +250,8 @@ def _finding(site: _Site, pricer: _Pricer, confirmer: _Confirmer) -> Finding:
             finding = replace(finding, severity=Severity.HINT)
         if is_cured:
             evidence = (*evidence, Evidence("cured", "the source holds what fixes this", "record again", ""))
+    if confirmation is not None and confirmation.is_wanted:
+        finding = replace(finding, severity=Severity.HINT)
     if confirmation is not None and confirmation.message and not confirmation.fixes:
         evidence = (*evidence, Evidence("no-fix", "why no fix is offered", confirmation.message, ""))
     fixes = tuple(titled(fix, finding) for fix in confirmation.fixes) if confirmation is not None else ()

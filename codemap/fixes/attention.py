@@ -13,6 +13,7 @@ from .attention_parts import (
     Attention,
     Mask,
     MaskKind,
+    Needed,
     Refusal,
     Scale,
     find_module,
@@ -97,7 +98,7 @@ def _next_use(found: Attention, value: ast.expr) -> ast.expr:
     file = found.outline
     statement = file.statement(value)
     if isinstance(statement, ast.Return):
-        raise Refusal("the attention weights are returned")
+        raise Needed("the attention weights are returned")
     if not isinstance(statement, ast.Assign) or statement.value is not value or len(statement.targets) != 1:
         raise LookupError("weights not assigned to a name")
     target = statement.targets[0]
@@ -108,7 +109,9 @@ def _next_use(found: Attention, value: ast.expr) -> ast.expr:
     found.names.add(target.id)
     uses = _reads_after(file, statement, target.id)
     if len(uses) != 1:
-        raise Refusal("the attention weights are used elsewhere" if uses else "the attention weights are not used")
+        if uses:
+            raise Needed("the attention weights are used elsewhere")
+        raise Refusal("the attention weights are not used")
     use = uses[0]
     holder = file.statement(use)
     if file.block(holder) is not file.block(statement):

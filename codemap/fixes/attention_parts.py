@@ -16,6 +16,10 @@ class Refusal(Exception):
     """The code is attention, but not one that the fused call can stand for; the message says why."""
 
 
+class Needed(Refusal):
+    """Something else reads the attention weights, which no fused kernel makes."""
+
+
 class MaskKind(Enum):
     """How a mask takes part."""
 

@@ -10,9 +10,10 @@ from .attention_parts import given
 from .base import Case, Confirmation, Cure, Fixer
 from .calls import edit_call
 from .edits import Patch
-from .outline import Outline, find, last_name
+from .outline import Outline, last_name
 from .resolve import Resolver, Value
 from .scene import scene, searcher
+from .second_result import drops_second
 
 _SLUG = "attention-weights-unused"
 _KIND = "MultiheadAttention"
@@ -29,7 +30,7 @@ def _confirm(case: Case) -> Confirmation | None:
     for frame in view.frames:
         file = frame.outline
         for call in frame.calls():
-            if not _asks_for_weights(call) or not _is_module(view.resolver, file, call) or not _drops(file, call):
+            if not _asks_for_weights(call) or not _is_module(view.resolver, file, call) or not drops_second(file, call):
                 continue
             place = file.location(file.statement(call), case.location)
             fix = Fix(_SLUG, "Ask for no attention weights (need_weights=False)", Safety.SAFE, _edits(file, call))
@@ -68,41 +69,6 @@ def _edits(file: Outline, call: ast.Call):
         column = file.position(file.span(call)[0])[1] - 1
         patch.replace(call, edit_call(file.segment(call), {"need_weights": "False"}, column=column))
     return patch.edits()
-
-
-def _drops(file: Outline, call: ast.Call) -> bool:
-    """Whether the second item of the call's result, the weights, is read by nobody."""
-    parent = file.parents[call]
-    if isinstance(parent, ast.Subscript):
-        return _is_first(parent)
-    if not isinstance(parent, ast.Assign) or len(parent.targets) != 1:
-        return False
-    target = parent.targets[0]
-    if isinstance(target, ast.Name):
-        return _only_first_is_read(file, call, target)
-    if isinstance(target, ast.Tuple | ast.List) and len(target.elts) == 2:
-        weights = target.elts[1]
-        if isinstance(weights, ast.Starred):
-            weights = weights.value
-        return isinstance(weights, ast.Name) and not _reads(file, call, weights.id)
-    return False
-
-
-def _only_first_is_read(file: Outline, call: ast.Call, target: ast.Name) -> bool:
-    """`out = attn(x, x, x)` of which only `out[0]` is read, with no other value under that name."""
-    reads = _reads(file, call, target.id)
-    bound = file.bindings(file.function(call), target.id)
-    parents = [file.parents[read] for read in reads]
-    return bool(reads) and len(bound) == 1 and all(isinstance(one, ast.Subscript) and _is_first(one) for one in parents)
-
-
-def _is_first(subscript: ast.Subscript) -> bool:
-    return isinstance(subscript.slice, ast.Constant) and subscript.slice.value == 0
-
-
-def _reads(file: Outline, call: ast.Call, name: str) -> list[ast.Name]:
-    nodes = find(file.function(call), ast.Name)
-    return [node for node in nodes if node.id == name and isinstance(node.ctx, ast.Load)]
 
 
 FIXER = Fixer(

@@ -44,6 +44,8 @@ class Confirmation:
     related: tuple[Related, ...] = ()
     message: str = ""
     """Replaces the finding's title clause when the source lets us say it better; "" keeps it."""
+    is_wanted: bool = False
+    """The source needs what the finding would do away with: it is no more than a hint."""
 
 
 @dataclass(frozen=True, slots=True)

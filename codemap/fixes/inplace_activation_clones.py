@@ -80,12 +80,13 @@ def _kinds(case: Case) -> frozenset[str]:
 
 
 def _asked(file: Outline, call: ast.Call, kinds: frozenset[str], positions: dict[str, int]) -> _InPlace | None:
-    """The in-place argument of a call of one of the kinds, if it is plainly True."""
-    dotted = file.dotted(call.func)
-    name = last_name(call.func)
-    if name not in kinds or name not in positions or not dotted.startswith("torch."):
+    """The in-place argument of a call of one of the kinds, made now or by `partial` later, if it is plainly True."""
+    is_partial = last_name(call.func) == "partial" and bool(call.args)
+    func = call.args[0] if is_partial else call.func
+    name = last_name(func)
+    if name not in kinds or name not in positions or not file.dotted(func).startswith("torch."):
         return None
-    return _in_place(file, call, positions[name])
+    return _in_place(file, call, positions[name] + is_partial)
 
 
 def _in_place(file: Outline, call: ast.Call, position: int) -> _InPlace | None:

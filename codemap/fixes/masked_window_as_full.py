@@ -17,6 +17,10 @@ _SLUG = "masked-window-as-full"
 _FUSED = "scaled_dot_product_attention"
 _MESSAGE = "the mask leaves each token a window: fold the windows into the batch, or use flex_attention's block masks"
 _MOST_VALUES = 60
+_DIVIDING = ("floor_divide", "repeat_interleave")
+"""Calls that give neighbours the same number."""
+_SIZED = ("arange", "range", "zeros", "ones", "full", "randint", "view", "reshape", "expand", "repeat", "unflatten")
+"""Calls whose arguments are sizes."""
 
 
 def _confirm(case: Case) -> Confirmation | None:
@@ -61,7 +65,7 @@ def _masks(file: Outline, function: ast.AST) -> Iterator[tuple[ast.expr, ast.exp
 
 def _band(resolver: Resolver, mask: Value) -> Value | None:
     """The expression, among all that a mask is made of, that keeps tokens of one window."""
-    return next((value for value in _made_of(resolver, mask) if _is_band(value)), None)
+    return next((value for value in _made_of(resolver, mask) if _is_band(resolver, value)), None)
 
 
 def _made_of(resolver: Resolver, mask: Value) -> Iterator[Value]:
@@ -116,16 +120,16 @@ def _returned(resolver: Resolver, func: Value) -> Iterator[Value]:
                 yield Value(made.outline, node.value)
 
 
-def _is_band(value: Value) -> bool:
-    return any(_keeps_window(value.outline, node) for node in ast.walk(value.node))
+def _is_band(resolver: Resolver, value: Value) -> bool:
+    return any(_keeps_window(resolver, value.outline, node) for node in ast.walk(value.node))
 
 
-def _keeps_window(file: Outline, node: ast.AST) -> bool:
+def _keeps_window(resolver: Resolver, file: Outline, node: ast.AST) -> bool:
     match node:
         case ast.Compare(left=left, ops=[ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE()], comparators=[right]):
             return any(_is_distance(Value(file, side)) for side in (left, right))
         case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq()], comparators=[right]):
-            return all(_is_window_number(Value(file, side)) for side in (left, right))
+            return all(_is_window_number(resolver, Value(file, side)) for side in (left, right))
         case ast.Call():
             name = last_name(node.func)
             names = {last_name(call.func) for call in find(node, ast.Call)}
@@ -140,15 +144,22 @@ def _is_distance(side: Value) -> bool:
     return any(last_name(call.func) in ("abs", "absolute", "cdist") for call in calls)
 
 
-def _is_window_number(side: Value) -> bool:
-    """`position // window`, as a column or a row, or a name that holds one."""
-    for value in _with_names(side):
-        for node in ast.walk(value.node):
-            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv):
-                return True
-            if isinstance(node, ast.Call) and last_name(node.func) == "floor_divide":
-                return True
-    return False
+def _is_window_number(resolver: Resolver, side: Value) -> bool:
+    """`position // window`, as a column or a row, what is made of it, or a name or a buffer that holds one."""
+    return any(_divides(value.node) for value in _made_of(resolver, side))
+
+
+def _divides(node: ast.AST) -> bool:
+    """Whether neighbours get the same number, other than to say how many numbers there are or how they are laid out."""
+    match node:
+        case ast.BinOp(op=ast.FloorDiv()):
+            return True
+        case ast.Call(func=func) if last_name(func) in _DIVIDING:
+            return True
+        case ast.Call(func=func) if last_name(func) in _SIZED:
+            return _divides(func)
+        case _:
+            return any(_divides(child) for child in ast.iter_child_nodes(node))
 
 
 def _with_names(side: Value) -> Iterator[Value]:

@@ -7,7 +7,7 @@ import re
 
 from ...analyzer.findings import Fix, Related, Safety
 from .attention import read_attention
-from .attention_parts import Attention, Mask, MaskKind, Refusal, find_module, is_softmax, swaps_last
+from .attention_parts import Attention, Mask, MaskKind, Needed, Refusal, find_module, is_softmax, swaps_last
 from .base import Case, Confirmation, Cure, DeviceFacts, Fixer
 from .calls import parse
 from .edits import Patch
@@ -16,6 +16,7 @@ from .imports import name_for
 from .outline import Outline, find, last_name
 from .resolve import Resolver, Value
 from .scene import Scene, scene, searcher
+from .second_result import drops_second
 from .versions import is_older
 
 _SLUG = "unfused-attention"
@@ -36,7 +37,7 @@ def _confirm(case: Case) -> Confirmation | None:
         try:
             found = read_attention(file, softmax)
         except Refusal as reason:
-            refused = refused or _refused(view, softmax, str(reason))
+            refused = refused or _refused(view, softmax, reason)
             continue
         except LookupError:
             continue
@@ -58,13 +59,21 @@ def _softmaxes(view: Scene) -> list[ast.Call]:
     return sorted(calls, key=lambda call: abs(call.lineno - place))
 
 
-def _refused(view: Scene, softmax: ast.Call, reason: str) -> Confirmation | None:
+def _refused(view: Scene, softmax: ast.Call, reason: Refusal) -> Confirmation | None:
     """Attention that must stay: confirmed where the place is the softmax's own neighbourhood."""
     file = view.here.outline
     block = file.block(file.statement(softmax))
     if not any(statement in block for statement in view.here.statements):
         return None
-    return Confirmation(view.case.location, (), (), reason)
+    return Confirmation(view.case.location, (), (), str(reason), _is_needed(view, reason))
+
+
+def _is_needed(view: Scene, reason: Refusal) -> bool:
+    """Whether the weights themselves are wanted: read here, or returned to a caller that doesn't drop them."""
+    if not isinstance(reason, Needed):
+        return False
+    callers = view.frames[1:2]
+    return not any(drops_second(frame.outline, call) for frame in callers for call in frame.calls())
 
 
 def _confirmation(view: Scene, found: Attention) -> Confirmation:
@@ -77,7 +86,7 @@ def _confirmation(view: Scene, found: Attention) -> Confirmation:
     try:
         fix = _fix(view.resolver, found, view.case.device)
     except Refusal as reason:
-        return Confirmation(place, (), related, str(reason))
+        return Confirmation(place, (), related, str(reason), _is_needed(view, reason))
     return Confirmation(place, (fix,), related)
 
 
@@ -291,7 +300,7 @@ def _check_names(found: Attention) -> None:
         if node.id in found.names and isinstance(node.ctx, ast.Load) and id(node) not in own:
             before = (node.lineno, node.col_offset) < start
             if (before and in_loop) or (not before and not _is_redefined(file, node, last)):
-                raise Refusal("the attention weights are used elsewhere")
+                raise Needed("the attention weights are used elsewhere")
     for statement in found.statements:
         if statement is not last and not _stands_alone(file, statement):
             raise Refusal("a statement of the attention shares its line with another")

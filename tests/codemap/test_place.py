@@ -149,6 +149,16 @@ def test_an_unconfirmed_finding_is_a_hint_where_the_source_decides(
     assert [f.severity for f in report.findings] == [severity]
 
 
+@pytest.mark.parametrize(("is_wanted", "severity"), [(True, Severity.HINT), (False, Severity.WARNING)])
+def test_what_the_source_needs_is_no_more_than_a_hint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_wanted: bool, severity: Severity
+) -> None:
+    fixer = Fixer("made-up", lambda case: Confirmation(case.location, is_wanted=is_wanted))
+    monkeypatch.setattr("torchtraceap.codemap.place.fixer_of", {"made-up": fixer}.get)
+    report = placed(recorded("made-up", ops={"sin": 1}), tmp_path)
+    assert [f.severity for f in report.findings] == [severity]
+
+
 def test_a_confirmation_moves_the_finding_and_brings_its_fix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def confirm(case: Case) -> Confirmation:
         there = replace(case.location, line=11, end_line=11)

@@ -32,10 +32,20 @@ def _calls_at(frame: Frame) -> list[ast.stmt]:
     """The statements beside the place that do nothing but empty the cache or collect."""
     file = frame.outline
     here = [statement for statement in frame.statements if _is_call(file, statement)]
-    if not here:
+    if not here or _is_after_failure(file, here[0]):
         return []
     block = file.block(here[0])
     return [statement for statement in block if _is_call(file, statement)]
+
+
+def _is_after_failure(file: Outline, statement: ast.stmt) -> bool:
+    """Whether it runs only once something has failed: memory given back before a second try is needed there."""
+    for above in file.ancestors(statement):
+        if isinstance(above, FUNCTIONS):
+            return False
+        if isinstance(above, ast.ExceptHandler):
+            return True
+    return False
 
 
 def _is_call(file: Outline, statement: ast.stmt) -> bool:

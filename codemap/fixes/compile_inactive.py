@@ -6,7 +6,7 @@ import ast
 
 from ...analyzer.findings import Related
 from .base import Case, Confirmation, Fixer
-from .compiled import Compilation, compiled_name, in_workspace
+from .compiled import Compilation, compiled_name, in_workspace, is_compilation
 from .models import ModelCall, constructions, model_call, only_model_call
 from .outline import Outline, last_name
 from .resolve import Value
@@ -35,6 +35,14 @@ def _confirm(case: Case) -> Confirmation | None:
         related = () if called == place else (Related("the model that runs", called),)
         return Confirmation(place, (), related, reason)
     return None
+
+
+def _confirm_here(case: Case) -> Confirmation | None:
+    """The same, at a place that compiles something itself: for traces that name no line."""
+    view = scene(case)
+    if view is None or not any(is_compilation(view.here.outline, call) for call in view.here.calls()):
+        return None
+    return _confirm(case)
 
 
 def _is_of(view: Scene, compilation: Compilation, model: ModelCall) -> bool:
@@ -105,4 +113,4 @@ def _is_on(view: Scene, file: Outline, setting: ast.expr) -> bool:
     return bool(values) and all(values)
 
 
-FIXER = Fixer(_SLUG, _confirm, searcher(_confirm, ("torch.compile", ".compile(")), required=True)
+FIXER = Fixer(_SLUG, _confirm, searcher(_confirm_here, ("torch.compile", ".compile(")), required=True)

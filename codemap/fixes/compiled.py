@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
+from ..workspace import Workspace
 from .bindings import FUNCTIONS
 from .models import assigned_target
 from .outline import Outline, last_name, outline
@@ -15,6 +17,9 @@ from .scene import Scene
 _NAMES = ("torch.compile", "torch._dynamo.optimize")
 _OPTIONS = (None, "fullgraph", "dynamic", "backend", "mode", "options", "disable")
 """Keyword arguments of `torch.compile`, None standing for `**options`; other libraries' `compile` have others."""
+
+_COMPILED: WeakKeyDictionary[Workspace, set[str]] = WeakKeyDictionary()
+"""What each workspace compiles, as long as it is open: asked for at every place of a search."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,17 +100,27 @@ def is_compiled(resolver: Resolver, file: Outline, function: ast.AST) -> bool:
         return True
     owner = file.enclosing_class(function)
     names = {function.name, *([owner.name] if owner is not None else [])}
+    return not names.isdisjoint(_names_compiled(resolver.workspace))
+
+
+def _names_compiled(workspace: Workspace) -> set[str]:
+    """Last names of what the workspace compiles, and of what makes it: `Net` of `torch.compile(net)`."""
+    if workspace not in _COMPILED:
+        _COMPILED[workspace] = set(_search_compiled(Resolver(workspace)))
+    return _COMPILED[workspace]
+
+
+def _search_compiled(resolver: Resolver) -> Iterator[str]:
     for call in resolver.calls_of("compile"):
-        assert isinstance(call.node, ast.Call)
-        if not is_compilation(call.outline, call.node):
+        if not isinstance(call.node, ast.Call) or not is_compilation(call.outline, call.node):
             continue
         given = call.node.args[0] if call.node.args else getattr(call.node.func, "value", None)
-        if given is None or last_name(given) in names:
-            return True
-        made = resolver.find(Value(call.outline, given), lambda one: isinstance(one.node, ast.Call))
-        if any(isinstance(one.node, ast.Call) and last_name(one.node.func) in names for one in made):
-            return True
-    return False
+        if given is None:
+            continue
+        yield last_name(given)
+        for made in resolver.find(Value(call.outline, given), lambda one: isinstance(one.node, ast.Call)):
+            if isinstance(made.node, ast.Call):
+                yield last_name(made.node.func)
 
 
 def compiled_name(compilation: Compilation) -> ast.expr | None:

@@ -44,7 +44,9 @@ def _fix(compilation: Compilation) -> Fix:
         column = file.position(file.span(compilation.call)[0])[1] - 1
         segment = file.segment(compilation.call)
         patch.replace(compilation.call, edit_call(segment, {"dynamic": "True"}, column=column))
-    return Fix(_SLUG, "Compile for any size (dynamic=True)", Safety.SAFE, patch.edits())
+    # Who asks for fixed sizes may rely on them.
+    safety = Safety.SAFE if compilation.given("dynamic") is None else Safety.UNSAFE
+    return Fix(_SLUG, "Compile for any size (dynamic=True)", safety, patch.edits())
 
 
 FIXER = Fixer(_SLUG, _confirm, searcher(_confirm, ("torch.compile", ".compile(")))

@@ -175,14 +175,23 @@ def _by_statement(file: Outline, parent: ast.AST, node: ast.expr, names: set[str
             return Use.WRITTEN if target is node else Use.READ
         case ast.Assign(targets=[ast.Name(id=name)]) if names is not None:
             return _use_of_name(file, parent, name, names)
-        case ast.Assign(targets=[ast.Subscript()]):
-            return Use.READ  # its values are copied
+        case ast.Assign(targets=[ast.Subscript() as target]):
+            return Use.READ if _copies_values(file, target) else Use.KEPT
         case ast.Assign() if names is None:
             return Use.READ
         case ast.BoolOp():
             return Use.PASSED
         case _:
             return Use.KEPT
+
+
+def _copies_values(file: Outline, target: ast.Subscript) -> bool:
+    """Whether what is stored under an index is copied into a tensor; a list or a dict would keep it."""
+    if any(isinstance(node, ast.Slice | ast.Tuple) for node in ast.walk(target.slice)):
+        return True
+    bound = file.lookup(target.value) if isinstance(target.value, ast.Name) else []
+    made = [one.value for one in bound if one.value is not None]
+    return bool(made) and all(isinstance(one, ast.Call) and file.dotted(one.func).startswith("torch.") for one in made)
 
 
 def _use_of_name(file: Outline, statement: ast.stmt, name: str, names: set[str]) -> Use:

@@ -6,11 +6,13 @@ Trace: what each attention layer does between its projections, by part (`timelin
 where computing takes under 0.6 of a layer's time.
 Edit: the largest part that is no computation goes.
 Gate: layers whose parts take next to nothing of the step; neighbourhoods that only hold a call in a compiled program.
+What lies between the two products of an attention in separate passes counts as computing: it goes with fusing them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -44,7 +46,7 @@ _REMEDIES = {
 
 def find(timeline: Timeline) -> Iterator[Candidate]:
     """One candidate per function whose attention computes little of its time."""
-    calls = attention_calls(timeline)
+    calls = [_with_core_as_compute(call) for call in attention_calls(timeline)]
     if not calls:
         return
     times = part_times_us(timeline, calls)
@@ -57,6 +59,12 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
         if spent.sum() < _NOTICEABLE_SHARE * timeline.step_us:
             continue
         yield _candidate(timeline, [calls[k] for k in members], spent)
+
+
+def _with_core_as_compute(call: AttentionCall) -> AttentionCall:
+    """Scales, masks and dropout between the products are another finding's, which fuses the passes."""
+    part = np.where(np.isin(call.ops, call.core), Part.COMPUTE, call.part).astype(np.int8)
+    return replace(call, part=part)
 
 
 def _moves(times: FloatArray, place: dict[int, int], layer: list[AttentionCall]) -> bool:

@@ -129,6 +129,20 @@ def positive_recorded_copies() -> Trace:
     return record(step)
 
 
+def negative_scales_and_masks_between_unfused_products() -> Trace:
+    """They go with fusing the passes, which another finding says."""
+    scores = (8, 12, 512, 512)
+
+    def around(b: TraceBuilder) -> None:
+        b.leaf("aten::matmul", kernel=GEMM, kernel_us=60, shapes=(HEADS, (8, 12, 64, 512)), types=HALF)
+        for name in ("aten::mul", "aten::masked_fill", "aten::add"):
+            b.leaf(name, kernel=POINTWISE, kernel_us=70, shapes=(scores, scores), types=HALF)
+        b.leaf("aten::softmax", kernel=POINTWISE, kernel_us=60, shapes=(scores,), types=HALF)
+        b.leaf("aten::matmul", kernel=GEMM, kernel_us=60, shapes=(scores, HEADS), types=HALF)
+
+    return _layers(around)
+
+
 def negative_one_copy_behind() -> Trace:
     def behind(b: TraceBuilder) -> None:
         _copy(b, 20)

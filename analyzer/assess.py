@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .combine import in_order_of_work
 from .detected import DEFAULTS, Analysis, Options
 from .figures import format_ms, format_pct
 from .findings import SPREAD, Evidence, Finding, Severity, TraceSummary
+from .order import in_order_of_work
 from .patterns.base import Candidate, Pattern
 from .patterns.missing import missing_options
 from .timeline.columns import distinct, quartiles

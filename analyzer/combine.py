@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from .findings import Finding, Severity, Stage
+from .findings import Finding, Severity
+from .order import in_order_of_work, stage_rank
 from .timeline.edit import Edit
 from .timeline.model import Timeline
 from .timeline.replay import Replayed, per_step_us, replay
@@ -19,9 +20,6 @@ _MOST_COMPARED = 8
 """Findings of which every two are replayed together: the dearest ones."""
 _LITTLE = 0.2
 """Share of its saving below which what a finding still saves after another's fix is called little."""
-
-_BY_SEVERITY = {Severity.WARNING: 0, Severity.INFORMATION: 1, Severity.HINT: 2}
-_BY_STAGE = {Stage.ARCHITECTURE: 0, Stage.IMPLEMENTATION: 1, Stage.HARDWARE: 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,19 +60,6 @@ def combine(timeline: Timeline, baseline: Replayed | None, priced: Sequence[tupl
     return Combined(tuple(sorted(findings, key=in_order_of_work)), round(together_us, 3), round(saving_pct, 2))
 
 
-def in_order_of_work(finding: Finding) -> tuple[int, bool, int, float, str, int]:
-    """Sort key: what matters most, then what stays worth doing, then architecture before implementation before
-    hardware, then the greater saving."""
-    return (
-        _BY_SEVERITY[finding.severity],
-        bool(finding.removed_by),
-        _BY_STAGE[finding.stage],
-        -finding.saving_us_per_step,
-        finding.code,
-        finding.location.line if finding.location else 0,
-    )
-
-
 def _counts(finding: Finding) -> bool:
     return finding.severity is not Severity.HINT and finding.saving_us_per_step > 0
 
@@ -83,7 +68,7 @@ def _comes_before(first: Finding, second: Finding) -> bool:
     """Whether `first` may be what makes `second` needless: it saves more, or as much at an earlier stage."""
     if first.saving_us_per_step != second.saving_us_per_step:
         return first.saving_us_per_step > second.saving_us_per_step
-    return (_BY_STAGE[first.stage], first.code) < (_BY_STAGE[second.stage], second.code)
+    return (stage_rank(first), first.code) < (stage_rank(second), second.code)
 
 
 def _saving_us(timeline: Timeline, baseline: Replayed, edit: Edit) -> float:

@@ -18,8 +18,8 @@ from rich.table import Table
 
 from torchtraceap.analyzer.analysis import analyze, analyze_job
 from torchtraceap.analyzer.assess import price_all
-from torchtraceap.analyzer.combine import in_order_of_work
 from torchtraceap.analyzer.findings import Finding, Severity
+from torchtraceap.analyzer.order import in_order_of_work
 from torchtraceap.analyzer.patterns.registry import all_patterns
 from torchtraceap.analyzer.timeline.model import Timeline
 from torchtraceap.analyzer.trace.read import read_trace

@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from ..analyzer.combine import in_order_of_work
 from ..analyzer.findings import Finding, Report
+from ..analyzer.order import in_order_of_work
 from ..codemap.anchors import Anchor
 from ..codemap.asking import callers_of
 

@@ -7,8 +7,9 @@ import pytest
 
 from tests.builders import TraceBuilder, row_of
 from torchtraceap.analyzer.assess import to_finding
-from torchtraceap.analyzer.combine import combine, in_order_of_work
+from torchtraceap.analyzer.combine import combine
 from torchtraceap.analyzer.findings import Stage
+from torchtraceap.analyzer.order import in_order_of_work
 from torchtraceap.analyzer.patterns.base import Candidate, FixKind, Occurrence, Pattern
 from torchtraceap.analyzer.timeline.build import build_timeline
 from torchtraceap.analyzer.timeline.edit import Edit, Scale

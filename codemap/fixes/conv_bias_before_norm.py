@@ -11,7 +11,8 @@ from .base import Case, Confirmation, Cure, Fixer
 from .calls import edit_call
 from .conv_norm import LayerPair, pairs_in, sequential_pairs
 from .edits import Patch
-from .layers import given_to, is_opaque, layers_behind
+from .layers import CONVOLUTIONS, callers_of, given_to, is_opaque, layers_behind
+from .outline import Outline
 from .resolve import Definition, Resolver, Value
 from .scene import Scene, scene, searcher
 
@@ -96,9 +97,15 @@ def _texts(workspace: Workspace) -> list[str]:
     return [text for path in workspace.paths() if (text := workspace.text(path)) is not None and "torch" in text]
 
 
+def _called(file: Outline) -> list[str]:
+    """How a file calls its convolutions, and what may hold some."""
+    own = [node.name for node in file.statements if isinstance(node, ast.ClassDef)]
+    return callers_of(file, (*CONVOLUTIONS, "Sequential", *own))
+
+
 FIXER = Fixer(
     _SLUG,
     _confirm,
-    searcher(_confirm, ("self.", "model(", "net(")),
+    searcher(_confirm, ("BatchNorm",), _called),
     cure=Cure(re.compile(r"bias\s*=\s*False"), is_elsewhere=True),
 )

@@ -59,6 +59,25 @@ def given_to(resolver: Resolver, layer: Value, name: str) -> Value | None:
     return argument(resolver, layer, name, CONV_POSITIONS.get(name)).value
 
 
+def callers_of(file: Outline, kinds: tuple[str, ...], keyword: str = "") -> list[str]:
+    """How a file calls what it makes of layers of these names (given the keyword, if one is named), each as it is
+    written: `self.proj(` for `self.proj = nn.Conv2d(...)`. Enough to look for, not to be sure of."""
+    found: dict[str, None] = {}
+    for call in (call for kind in kinds for call in file.calls(kind)):
+        is_given = len(call.args) > CONV_POSITIONS.get(keyword, 0) or any(one.arg == keyword for one in call.keywords)
+        if keyword and not is_given:
+            continue
+        statement = file.statement(call)
+        for target in statement.targets if isinstance(statement, ast.Assign) else ():
+            found.update((f"{file.segment(name)}(", None) for name in _names(target))
+    return list(found)
+
+
+def _names(target: ast.expr) -> list[ast.expr]:
+    parts = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+    return [part for part in parts if isinstance(part, ast.Name | ast.Attribute)]
+
+
 def is_opaque(layer: Value) -> bool:
     """Whether a constructor takes arguments that its text does not name (`*args`, `**options`)."""
     assert isinstance(layer.node, ast.Call)

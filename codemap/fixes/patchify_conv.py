@@ -9,7 +9,7 @@ from ...analyzer.findings import Fix, Related, Safety
 from .base import Case, Confirmation, Cure, Fixer
 from .edits import Patch
 from .imports import name_for
-from .layers import free_names, given_to, is_opaque, layers_behind, numbers_of
+from .layers import callers_of, free_names, given_to, is_opaque, layers_behind, numbers_of
 from .outline import COMPREHENSIONS, Outline, find, last_name
 from .resolve import Resolver, Value
 from .scene import Scene, scene, searcher
@@ -131,6 +131,6 @@ def _end(node: ast.expr) -> tuple[int, int]:
 FIXER = Fixer(
     _SLUG,
     _confirm,
-    searcher(_confirm, ("self.", "proj(", "embed(")),
+    searcher(_confirm, ("stride", *_KINDS), lambda file: callers_of(file, tuple(_KINDS), "stride")),
     cure=Cure(re.compile(r"\.unfold\(")),
 )

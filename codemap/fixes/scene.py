@@ -78,13 +78,14 @@ def _frame(workspace: Workspace, place: Location) -> Frame | None:
 
 
 def searcher(
-    confirm: Confirm, words: Sequence[str]
+    confirm: Confirm, words: Sequence[str], words_in: Callable[[Outline], Sequence[str]] | None = None
 ) -> Callable[[Finding, Workspace, DeviceFacts], Sequence[Confirmation]]:
-    """A `search` that asks `confirm` at every statement whose text holds one of `words`, safe fixes first."""
+    """A `search` that asks `confirm` at every statement whose text holds one of `words`, safe fixes first. With
+    `words_in` a file that holds one of `words` is asked what its statements must hold: what it calls its layers."""
 
     def search(finding: Finding, workspace: Workspace, device: DeviceFacts) -> Sequence[Confirmation]:
         found: dict[tuple[str, int, int], Confirmation] = {}
-        for file, statement in _statements_with(workspace, words):
+        for file, statement in _statements_with(workspace, words, words_in):
             place = file.location(statement)
             answer = confirm(Case(replace(finding, location=place), place, (), workspace, device))
             if answer is not None:
@@ -114,7 +115,9 @@ def _offer(confirmation: Confirmation) -> int:
     return 0 if Safety.SAFE in safeties else 1 if safeties else 2
 
 
-def _statements_with(workspace: Workspace, words: Sequence[str]) -> Iterable[tuple[Outline, ast.stmt]]:
+def _statements_with(
+    workspace: Workspace, words: Sequence[str], words_in: Callable[[Outline], Sequence[str]] | None = None
+) -> Iterable[tuple[Outline, ast.stmt]]:
     for path in workspace.paths():
         text = workspace.text(path)
         if text is None or not any(word in text for word in words):
@@ -122,10 +125,11 @@ def _statements_with(workspace: Workspace, words: Sequence[str]) -> Iterable[tup
         file = outline(workspace.file(path))
         if file is None:
             continue
-        for statement in file.statements:
+        held = words if words_in is None else words_in(file)
+        for statement in file.statements if held else ():
             if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
                 continue
             last = max((node.end_lineno or 0 for node in header(statement)), default=statement.lineno)
             written = "\n".join(file.file.lines[statement.lineno - 1 : last])
-            if any(word in written for word in words):
+            if any(word in written for word in held):
                 yield file, statement

@@ -9,7 +9,7 @@ from ...analyzer.findings import Fix, Related, Safety
 from .base import Case, Confirmation, Cure, Fixer
 from .edits import Patch
 from .imports import name_for
-from .layers import given_to, is_opaque, layers_behind, numbers_of
+from .layers import callers_of, given_to, is_opaque, layers_behind, numbers_of
 from .memory_format import mentions_channels_last
 from .outline import Outline
 from .resolve import Resolver, Value
@@ -93,6 +93,6 @@ def _in_float32(file: Outline, call: ast.Call, statement: ast.stmt) -> Fix:
 FIXER = Fixer(
     _SLUG,
     _confirm,
-    searcher(_confirm, ("self.",)),
+    searcher(_confirm, ("groups",), lambda file: callers_of(file, ("Conv2d", "Conv3d"), "groups")),
     cure=Cure(re.compile(r"memory_format|enabled\s*=\s*False")),
 )

@@ -14,7 +14,7 @@ from .order import in_order_of_work
 from .patterns.base import Candidate, Pattern
 from .patterns.missing import missing_options
 from .timeline.columns import distinct, quartiles
-from .timeline.edit import Edit
+from .timeline.edit import Edit, no_rows
 from .timeline.family import Family
 from .timeline.model import IdleCause, KernelClass, Timeline
 from .timeline.replay import Replayed, per_step_us, replay
@@ -46,10 +46,12 @@ def to_finding(
         return _possibility(pattern, candidate)
     price = _price(timeline, candidate, baseline or replay(timeline.graph, Edit()))
     is_single = _is_single(timeline, candidate)
-    cost_events = events_of(timeline, in_typical_step(timeline, _cost_rows(candidate)))
+    # A cost that is no sum over events cannot be added up from any.
+    cost_rows = _cost_rows(candidate) if candidate.cost_us_per_step is None else no_rows()
+    cost_events = events_of(timeline, in_typical_step(timeline, cost_rows))
     evidence = (
         *candidate.evidence,
-        Evidence("cost", "time per step", _milli(price.cost_us), "ms", cost_events),
+        Evidence("cost", "time per step", _milli(price.spent_us), "ms", cost_events),
         Evidence("step", "step", _milli(price.step_us), "ms"),
         Evidence("saving", f"saved per step, by replay {price.clause}".rstrip(), _milli(price.saving_us), "ms"),
         *_spread(price),
@@ -156,7 +158,9 @@ class _Price:
     """What a candidate costs and what its edit saves, per step."""
 
     step_us: float
+    spent_us: float
     cost_us: float
+    """What was spent and is saved: work that goes may let waits, or work that it caused, go too."""
     saving_us: float
     spread_us: float
     """Half the range between the quartiles of the steps' savings."""
@@ -187,7 +191,7 @@ def _price(timeline: Timeline, candidate: Candidate, baseline: Replayed) -> _Pri
         cost_us = us_per_step(timeline, _cost_rows(candidate))
     return _Price(
         step_us=baseline.step_us,
-        # What is saved was spent: work that goes may let waits, or work that it caused, go too.
+        spent_us=cost_us,
         cost_us=max(cost_us, saving_us),
         saving_us=saving_us,
         spread_us=_half_quartile_range(saved_us),
@@ -209,7 +213,8 @@ def _saved_us_each(timeline: Timeline, before: Replayed, edit: Edit) -> FloatArr
 
 def _is_single(timeline: Timeline, candidate: Candidate) -> bool:
     """Whether only one of several steady steps shows it: an anomaly, which the next recording may not have."""
-    steps = timeline.steps.of[[occurrence.anchor for occurrence in candidate.occurrences]]
+    anchors = np.array([occurrence.anchor for occurrence in candidate.occurrences], dtype=np.int64)
+    steps = timeline.steps.of[np.concatenate([anchors, _cost_rows(candidate)])]
     shown = distinct(steps[steps != NONE])
     return len(timeline.steps.steady) >= FEWEST_TO_RECUR and len(shown) == 1
 

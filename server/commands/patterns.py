@@ -34,8 +34,9 @@ def patterns(form: str) -> None:
         click.echo(msgspec.json.format(msgspec.json.encode(rows), indent=2))
         return
     table = Table(box=box.SIMPLE_HEAD)
-    for heading in ("code", "slug", "fix", "what it is"):
-        table.add_column(heading, overflow="fold")
+    for heading in ("code", "slug", "fix"):
+        table.add_column(heading, no_wrap=True)
+    table.add_column("what it is", overflow="fold")
     for row in rows:
         table.add_row(row.code, row.slug, row.fix.value, row.title)
     Console().print(table)

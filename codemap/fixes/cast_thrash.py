@@ -124,9 +124,11 @@ def _bracket(file: Outline, call: ast.Call) -> str:
 
 def _weights(view: Scene) -> Confirmation | None:
     """A model that runs under autocast with float32 weights that nothing trains."""
-    model = model_call(view) or (only_model_call(view) if not view.case.callers else None)
     cast = _autocast(view)
-    if model is None or cast is None:
+    if cast is None:
+        return None
+    model = model_call(view) or (only_model_call(view) if not view.case.callers else None)
+    if model is None:
         return None
     # Nearest first: what the called name was given, be it the constructor's result or a builder's.
     made = view.resolver.find(Value(model.outline, model.call.func), lambda one: isinstance(one.node, ast.Call))

@@ -18,6 +18,8 @@ from .unchanging import FACTORIES, Unchanging
 _SLUG = "constant-recomputed"
 _REMEMBERED = ("lru_cache", "cache", "cached_property", "property", "compile", "script")
 
+_UNHASHABLE = frozenset({"List", "list", "Dict", "dict", "Set", "set", "Tensor", "Sequence", "Iterable", "ndarray"})
+
 
 def _confirm(case: Case) -> Confirmation | None:
     view = scene(case)
@@ -105,6 +107,10 @@ def _cached(view: Scene, function: ast.FunctionDef | ast.AsyncFunctionDef) -> Fi
         return None
     if isinstance(function, ast.AsyncFunctionDef) or arguments.vararg or arguments.kwarg:
         return None
+    if not all(
+        _is_hashable(one.annotation) for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+    ):
+        return None
     question = Unchanging(view.resolver, file, function)
     returned = [node.value for node in walk_scope(function) if isinstance(node, ast.Return) and node.value is not None]
     parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
@@ -118,6 +124,12 @@ def _cached(view: Scene, function: ast.FunctionDef | ast.AsyncFunctionDef) -> Fi
     start = file.line_starts[function.lineno - 1]
     patch.insert(start, f"@{name_for(patch, 'functools.lru_cache')}(maxsize=16){file.newline}")
     return Fix(f"{_SLUG}/cache", f"Remember what {function.name} gives (lru_cache)", Safety.UNSAFE, patch.edits())
+
+
+def _is_hashable(annotation: ast.expr | None) -> bool:
+    """Whether an annotation leaves out lists, dicts, sets and tensors, which `lru_cache` cannot look up."""
+    names = {last_name(node) for node in find(annotation, ast.expr)} if annotation is not None else set()
+    return names.isdisjoint(_UNHASHABLE)
 
 
 # A buffer

@@ -46,13 +46,24 @@ def _confirm(case: Case) -> Confirmation | None:
         made = types.of(_content(entrance))
         if made.kind is Kind.DOUBLE and not _is_meant(entrance, *made.causes):
             return _confirmation(view, types, entrance, made.causes)
-        if made.kind is Kind.UNKNOWN and isinstance(entrance.node, ast.Call) and not _is_meant(entrance):
+        if made.kind is Kind.UNKNOWN and _may_be_array(entrance) and not _is_meant(entrance):
             unsure.append(entrance)
     places = {entrance.node for entrance in unsure}
     if len(places) != 1 or _cast_at_once(unsure[0]):
         return None
     place = unsure[0].outline.location(unsure[0].outline.statement(unsure[0].node), case.location)
     return Confirmation(place, (_narrowed(unsure[0], Safety.UNSAFE),))
+
+
+def _may_be_array(entrance: Value) -> bool:
+    """Whether what enters torch can be an array of NumPy: lists and numbers of Python become float32."""
+    file, node = entrance.outline, entrance.node
+    if not isinstance(node, ast.Call):
+        return False
+    if file.dotted(node.func) == "torch.from_numpy":
+        return True
+    has_numpy = any(name.partition(".")[0] == "numpy" for name in file.aliases.values())
+    return has_numpy and not any(file.dotted(call.func).startswith("torch.") for call in find(node.args[0], ast.Call))
 
 
 def _asks_for_double(file: Outline, statement: ast.stmt) -> bool:

@@ -20,6 +20,9 @@ _TRAINS = frozenset({"backward", "step", "zero_grad", "load_state_dict", "save"}
 _JOINS = ("cat", "concat", "hstack", "vstack", "pad", "append")
 _LISTS = frozenset({"split", "chunk", "unbind", "list", "tolist", "sorted", "zip", "tensor_split", "meshgrid", "map"})
 """Calls that give several things."""
+_HOLDERS = frozenset({"ModuleList", "Sequential", "ModuleDict", "ParameterList"})
+"""Classes of torch that hold modules or parameters."""
+_COLLECTIONS = frozenset({"List", "list", "Tuple", "tuple", "Sequence", "Iterable", "Dict", "dict", "ModuleList"})
 _GROWS = frozenset({"append", "extend", "add", "update", "insert"})
 
 
@@ -239,6 +242,16 @@ def is_list(file: Outline, node: ast.expr) -> bool:
     )
     bound = (one for one in file.lookup(node) if one.value is not None and one.index is None and not one.is_element)
     return grows or any(one.value is not node and one.value is not None and is_list(file, one.value) for one in bound)
+
+
+def may_be_tensor(file: Outline, node: ast.expr) -> bool:
+    """Whether nothing says that an expression is a collection: an annotation, or modules kept in an attribute."""
+    if isinstance(node, ast.Attribute) and last_name(node.value) == "self":
+        made = (value for value in _attribute_values(file, node) if isinstance(value, ast.Call))
+        return not any(last_name(call.func) in _HOLDERS for call in made)
+    bound = file.lookup(node) if isinstance(node, ast.Name) else []
+    annotations = [one.node.annotation for one in bound if isinstance(one.node, ast.arg) and one.node.annotation]
+    return not any(last_name(part) in _COLLECTIONS for one in annotations for part in find(one, ast.expr))
 
 
 def _attribute_values(file: Outline, attribute: ast.Attribute) -> Iterator[ast.expr]:

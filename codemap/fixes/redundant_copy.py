@@ -34,6 +34,8 @@ def _clone(view: Scene, call: ast.Call) -> Confirmation | None:
     if source is None:
         return None
     use, root, statement = use_of(file, call), _root(source), file.statement(call)
+    if _is_rebound(statement, root):
+        return None  # its reads and those of the copy go by one name
     is_new = is_fresh(view.resolver, Value(file, root))
     if use is Use.WRITTEN or (use is Use.KEPT and not is_new):
         return None  # the copy keeps the tensor as it is, or was
@@ -49,6 +51,12 @@ def _clone(view: Scene, call: ast.Call) -> Confirmation | None:
     safety = Safety.SAFE if use is Use.READ or (is_new and use is Use.KEPT) else Safety.UNSAFE
     fix = Fix(_SLUG, "Read the tensor without copying it", safety, patch.edits())
     return Confirmation(file.location(statement, view.case.location), (fix,))
+
+
+def _is_rebound(statement: ast.stmt, root: ast.expr) -> bool:
+    """Whether the copy takes the name of what it is made of: `x = x.clone()`."""
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    return isinstance(root, ast.Name) and any(last_name(target) == root.id for target in targets)
 
 
 def _cloned(file: Outline, call: ast.Call) -> ast.expr | None:

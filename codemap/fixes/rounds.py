@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
-import builtins
 from dataclasses import dataclass, field
 
-from .loops import Loop, is_list
+from .loops import Loop, is_list, may_be_tensor
 from .outline import Outline, find, last_name
 
 _TO_PYTHON = frozenset(
@@ -63,6 +62,8 @@ def take_apart(loop: Loop) -> tuple[Round, Sink]:
     if not isinstance(loop.node, ast.For):
         return Round(loop, [], loop.node.elt), _stacked_comprehension(loop)
     *before, last = loop.node.body
+    if any(_is_bound_outside(loop, one) for one in before):
+        raise Refused(by_hand(loop))  # it adds up, or what it sets is read behind the loop
     if loop.node.orelse or not all(isinstance(one, ast.Assign | ast.AnnAssign) and _is_local(one) for one in before):
         raise Refused(by_hand(loop))
     match last:
@@ -139,12 +140,13 @@ def find_inputs(one: Round) -> None:
             continue
         if node.id in elements:
             source = elements[node.id]
-            if is_list(file, source):
+            if is_list(file, source) or not may_be_tensor(file, source):
                 raise Refused(by_hand(loop))
             one.inputs[node.id] = file.segment(source)
         elif node.id == index:
             _cut(one, node)
-    if not one.inputs or not _goes_through_all(loop, one):
+    is_made = isinstance(one.result, ast.List | ast.Tuple | ast.Dict)
+    if is_made or not one.inputs or not _goes_through_all(loop, one):
         raise Refused(by_hand(loop))
     for node in nodes:
         _check(loop, node)
@@ -163,7 +165,7 @@ def _cut(one: Round, index: ast.Name) -> None:
         rest, parent = parent.elts[1:], file.parents[parent]
     if not (isinstance(parent, ast.Subscript) and isinstance(parent.value, ast.Name | ast.Attribute)):
         raise Refused(by_hand(one.loop))
-    if isinstance(parent.ctx, ast.Store) or is_list(file, parent.value):
+    if isinstance(parent.ctx, ast.Store) or is_list(file, parent.value) or not may_be_tensor(file, parent.value):
         raise Refused(by_hand(one.loop))
     source = file.segment(parent.value)
     name = next((known for known, text in one.inputs.items() if text == source), None)
@@ -213,8 +215,13 @@ def _check(loop: Loop, node: ast.AST) -> None:
     is_bad = isinstance(node, ast.Lambda | ast.IfExp | ast.Compare | ast.NamedExpr | ast.JoinedStr | ast.BoolOp)
     if isinstance(node, ast.Call):
         name = last_name(node.func)
-        is_builtin = isinstance(node.func, ast.Name) and hasattr(builtins, name)
-        is_bad = is_builtin or name in _TO_PYTHON or (name.endswith("_") and not name.startswith("_"))
+        dotted = loop.outline.dotted(node.func)
+        # What another function does, or a library's that is not torch, is not seen here.
+        is_foreign = isinstance(node.func, ast.Name) and not dotted.startswith("torch.")
+        is_foreign = is_foreign or (
+            dotted.partition(".")[0] in loop.outline.aliases.values() and not dotted.startswith("torch.")
+        )
+        is_bad = is_foreign or name in _TO_PYTHON or (name.endswith("_") and not name.startswith("_"))
     if is_bad:
         raise Refused(by_hand(loop))
 
@@ -243,6 +250,14 @@ def _is_local(statement: ast.Assign | ast.AnnAssign) -> bool:
     targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
     nodes = [node for target in targets for node in ast.walk(target)]
     return all(isinstance(node, ast.Name | ast.Tuple | ast.expr_context) for node in nodes)
+
+
+def _is_bound_outside(loop: Loop, statement: ast.stmt) -> bool:
+    """Whether a statement of the body sets a name that the function uses outside of the loop too."""
+    file = loop.outline
+    names = {node.id for node in find(statement, ast.Name) if isinstance(node.ctx, ast.Store)}
+    inside = set(ast.walk(loop.node))
+    return any(node.id in names and node not in inside for node in find(file.function(loop.node), ast.Name))
 
 
 def free_name(file: Outline, wanted: str) -> str:

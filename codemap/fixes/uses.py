@@ -156,8 +156,9 @@ def _by_function(file: Outline, call: ast.AST) -> Use | ast.expr:
         return Use.PASSED
     name, library = last_name(call.func), file.dotted(call.func).rpartition(".")[0]
     is_method = isinstance(call.func, ast.Attribute) and not library.startswith("torch")
-    if any(keyword.arg == "inplace" for keyword in call.keywords):
-        return Use.PASSED
+    inplace = next((keyword.value for keyword in call.keywords if keyword.arg == "inplace"), None)
+    if inplace is not None:
+        return Use.WRITTEN if getattr(inplace, "value", None) is True else Use.PASSED
     if library.startswith("torch") or (is_method and name in ("add", "sub", "mul", "matmul", "div", "eq", "maximum")):
         return call if name in _VIEWS else Use.READ if name in _READING else Use.PASSED
     if isinstance(call.func, ast.Attribute) and name in _COLLECTING:

@@ -58,6 +58,24 @@ def positive_recorded():
     return record(step)
 
 
+def positive_operators_read_numbers():
+    """Samples standardised one by one: the backward pass of `std` reads a number for itself, Python reads none."""
+    torch = pytest.importorskip("torch")
+    maps = torch.rand(32, 3, 8, 8, requires_grad=True)
+
+    def standardised(maps):
+        done = []
+        for sample in maps:
+            centred = sample - sample.mean()
+            done.append(centred / (centred.std() + 1e-5))
+        return torch.stack(done)
+
+    def step():
+        standardised(maps).square().sum().backward()
+
+    return record(step)
+
+
 def negative_whole_batch():
     """The same operators once, on the whole batch."""
 

@@ -1,0 +1,7 @@
+# at: boxes = given.clone()
+# confirmed: no
+
+
+def clamped(given, convert):
+    boxes = given.clone()
+    return convert(boxes, inplace=True), given.sum()

@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass
 
 from ...analyzer.findings import Fix, Related, Safety
+from .attention_parts import integer
 from .base import Case, Confirmation, Fixer
 from .bindings import walk_scope
 from .edits import Patch
@@ -15,7 +16,16 @@ from .outline import Outline, find, last_name
 from .scene import Scene, scene, searcher
 
 _SLUG = "permute-contiguous-churn"
-_CHANNEL_MOVES = ((0, 2, 3, 1), (0, 3, 1, 2))
+_MOVES = ("movedim", "moveaxis")
+_LAST, _SECOND = (0, 2, 3, 1), (0, 3, 1, 2)
+_CHANNEL_MOVES = (_LAST, _SECOND)
+_CHANNEL_MOVED: dict[tuple[int, ...], tuple[int, ...]] = {
+    (1, -1): _LAST,
+    (1, 3): _LAST,
+    (-1, 1): _SECOND,
+    (3, 1): _SECOND,
+}
+"""What moving one dimension of an image does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +40,7 @@ class Churn:
     @property
     def source(self) -> ast.expr:
         """What is permuted."""
-        assert isinstance(self.permute.func, ast.Attribute)
-        return self.permute.func.value
+        return _operand(self.permute)[0]
 
 
 def _confirm(case: Case) -> Confirmation | None:
@@ -67,16 +76,24 @@ def _churn(call: ast.Call) -> Churn | None:
     inner = call.func.value
     if not (isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute)):
         return None
-    if inner.func.attr not in ("permute", "transpose"):
+    name, (_, args) = inner.func.attr, _operand(inner)
+    if name not in ("permute", "transpose", *_MOVES):
         return None
-    args = inner.args
     if len(args) == 1 and isinstance(args[0], ast.Tuple | ast.List):
         args = args[0].elts
-    numbers = [arg.value for arg in args if isinstance(arg, ast.Constant) and isinstance(arg.value, int)]
-    is_spelt = len(numbers) == len(args) and inner.func.attr == "permute"
-    if inner.func.attr == "transpose" and not (len(numbers) == len(args) == 2):
+    numbers = tuple(number for arg in args if (number := integer(arg)) is not None)
+    if name != "permute" and not len(numbers) == len(args) == 2:
         return None
-    return Churn(call, inner, tuple(numbers) if is_spelt else None)
+    if name in _MOVES:
+        return Churn(call, inner, _CHANNEL_MOVED.get(numbers))
+    return Churn(call, inner, numbers if len(numbers) == len(args) and name == "permute" else None)
+
+
+def _operand(call: ast.Call) -> tuple[ast.expr, list[ast.expr]]:
+    """What a method, or the function of `torch`, rearranges, and how."""
+    assert isinstance(call.func, ast.Attribute)
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    return (given[0], given[1:]) if last_name(call.func.value) == "torch" and given else (call.func.value, given)
 
 
 def _inverse(first: tuple[int, ...] | None, second: tuple[int, ...] | None) -> bool:

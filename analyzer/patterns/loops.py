@@ -30,7 +30,7 @@ from ..timeline.select import (
 )
 from ..timeline.sites import group_by_site
 from ..timeline.transfers import sync_calls
-from ..trace.model import NONE, Category, IntArray
+from ..trace.model import NONE, BoolArray, Category, IntArray
 from .base import Candidate, Occurrence
 
 _CPU_CALL_NS = 5_000.0
@@ -41,6 +41,10 @@ _READ = re.compile(
     r"^aten::(item|_local_scalar_dense|is_nonzero|nonzero|masked_select|equal|unique\w*|_unique2?)$"
     r"|^<built-in method (item|tolist|numpy|cpu|nonzero) of Tensor"
 )
+_SCALAR = re.compile(r"^aten::(item|_local_scalar_dense)$")
+_CUT = re.compile(r"(Select|Slice|Narrow)Backward\d*$")
+"""Backward of what cuts a round's part out: fills a gradient of the whole tensor's size, which is added to the others'.
+The batched pass cuts nothing."""
 _WRITE = re.compile(r"aten::(copy_|fill_|index_put_|masked_fill_|scatter_|index_copy_)$")
 """What `x[i] = value` runs."""
 _OWN = re.compile(r"\bnms\b|linear_sum_assignment|^Optimizer\.step|autograd::engine|\): backward$|DataLoaderIter")
@@ -73,10 +77,19 @@ def reading_rows(timeline: Timeline, loop: Loop) -> IntArray:
     """Host events during a loop that read values of tensors: operators, methods, waits for the device."""
     rows = loop.rows(timeline)
     reads = rows[is_named(timeline.trace, rows, _READ.search)]
+    reads = reads[~_is_operand(timeline, reads)]
     if timeline.is_cpu_only:
         return reads
     waits = sync_calls(timeline)
     return np.sort(np.concatenate([reads, waits[(waits >= rows[0]) & (waits <= rows[-1])]]))
+
+
+def _is_operand(timeline: Timeline, reads: IntArray) -> BoolArray:
+    """Which of `reads` an operator does for itself on the CPU: a tensor of no dimensions that it takes for a number
+    (`x.std()` in the backward, `linspace`). Python gets nothing of it."""
+    trace = timeline.trace
+    above = timeline.tree.parent[reads]
+    return is_named(trace, reads, _SCALAR.match) & (above != NONE) & (trace.cat[above] == Category.CPU_OP)
 
 
 def takes_apart(timeline: Timeline, loop: Loop) -> bool:
@@ -165,14 +178,15 @@ def batched(timeline: Timeline, loop: Loop, backward: IntArray) -> Edit:
     is_first = loop.round_of == 0
     first, others = loop.ops[is_first], loop.ops[~is_first]
     back_first, back_others = (_joined(backward_of(timeline, rows, backward)) for rows in (first, others))
+    computing = back_others[~is_named(timeline.trace, back_others, _CUT.search)]
     if timeline.is_cpu_only:
         work_ns = _work_ns(timeline, others, floor_ns)
-        grown = (_grown(timeline, back_first, back_others, floor_ns),)
+        grown = (_grown(timeline, back_first, computing, floor_ns),)
     else:
         work_ns = 0.0
         grown = tuple(
             _grown(timeline, _launched(timeline, kept), _launched(timeline, gone), floor_ns)
-            for kept, gone in ((first, others), (back_first, back_others))
+            for kept, gone in ((first, others), (back_first, computing))
         )
     return Edit(
         scales=(*_host_scales(timeline, repeat, work_ns), *(scale for scale in grown if len(scale.rows))),

@@ -212,8 +212,14 @@ def _is_one_minus(one: ast.expr, other: ast.expr) -> bool:
     if isinstance(one, ast.Constant) and isinstance(other, ast.Constant):
         first, second = one.value, other.value
         return isinstance(first, float) and isinstance(second, float) and abs(first + second - 1) < 1e-9
-    texts = (ast.unparse(one), ast.unparse(other))
-    return any(first in (f"1 - {second}", f"1.0 - {second}") for first, second in (texts, texts[::-1]))
+    return any(
+        isinstance(first, ast.BinOp)
+        and isinstance(first.op, ast.Sub)
+        and isinstance(first.left, ast.Constant)
+        and first.left.value == 1
+        and ast.dump(first.right) == ast.dump(second)
+        for first, second in ((one, other), (other, one))
+    )
 
 
 def _written(file: Outline, node: ast.expr) -> list[ast.expr]:

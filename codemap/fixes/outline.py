@@ -16,8 +16,9 @@ from .bindings import FUNCTIONS, Binding, bindings_of
 
 Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef | ast.Module
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
-Giving = ast.Assign | ast.AnnAssign | ast.FunctionDef
+Giving = ast.Assign | ast.AnnAssign | ast.FunctionDef | ast.Call
 """What gives an object's attribute a value."""
+_REGISTERING = ("register_buffer", "register_parameter")
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 Node = TypeVar("Node", bound=ast.AST)
@@ -214,8 +215,8 @@ class Outline:
         return found
 
     def attribute_statements(self, owner: ast.AST, name: str) -> list[Giving]:
-        """The assignments under a class that give `self.name` (or a name of the class's own) a value, and the methods
-        of that name."""
+        """What gives `self.name` (or a name of the class's own) a value under a class: assignments, the methods of that
+        name, calls that register a buffer or parameter."""
         if owner not in self._attributes:
             table: dict[str, list[Giving]] = {}
             for node in ast.walk(owner):
@@ -270,6 +271,15 @@ def outline(file: SourceFile | None) -> Outline | None:
 def _given_names(node: Giving) -> Iterator[str]:
     if isinstance(node, ast.FunctionDef):
         yield node.name
+        return
+    if isinstance(node, ast.Call):
+        match node:
+            case ast.Call(func=ast.Attribute(attr=method), args=[ast.Constant(value=str(name)), _, *_]) if (
+                method in _REGISTERING
+            ):
+                yield name
+            case _:
+                pass
         return
     for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
         parts = ast.walk(target) if isinstance(target, ast.Tuple | ast.List) else [target]

@@ -231,6 +231,8 @@ class Resolver:
                         yield from _attribute_value(one.outline, target, value, attribute)
                     case ast.FunctionDef() if _is_property(node):
                         yield from _returns(Definition(one.outline, node))
+                    case ast.Call(args=[_, value, *_]):
+                        yield Value(one.outline, value)
                     case _:
                         pass
 

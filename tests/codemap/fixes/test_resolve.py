@@ -69,6 +69,17 @@ def test_attributes_properties_and_base_classes():
     assert looked_up({"m.py": text}, "m.py", "for y in") == ["m.py:5"]
 
 
+def test_a_registered_buffer_is_an_attribute():
+    text = (
+        "from torch.utils.data import DataLoader\n\n"
+        "class Net:\n    def __init__(self, d):\n"
+        "        self.register_buffer('held', DataLoader(d), persistent=False)\n"
+        "        self.register_buffer('other', DataLoader(d, 2))\n        self.register_buffer('none')\n\n"
+        "    def fit(self):\n        for x in self.held:\n            x\n"
+    )
+    assert looked_up({"m.py": text}, "m.py", "for x in") == ["m.py:5"]
+
+
 def test_names_that_define_each_other_end():
     text = "def f(x):\n    x = x.g().h()\n    x = f(x)\n    for y in x:\n        y\n"
     assert looked_up({"m.py": text}, "m.py", "for y in") == []

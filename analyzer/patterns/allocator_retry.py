@@ -26,8 +26,8 @@ from ..timeline.select import (
     count_per_step,
     events_of,
     in_typical_step,
+    is_noticeable,
     runtime_calls,
-    us_per_step,
 )
 from ..trace.model import Category
 from .base import Candidate, FixKind, Occurrence, Pattern
@@ -53,7 +53,7 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
     if is_retry and not has_stacks and reserved is None:
         return
     rows = np.sort(np.concatenate([allocated, freed]))
-    if us_per_step(timeline, rows) < _NOTICEABLE_SHARE * timeline.step_us:
+    if not is_noticeable(timeline, rows, _NOTICEABLE_SHARE):
         return
     of = timeline.steps.of[rows]
     by_step = [rows[of == step] for step in distinct(of).tolist()]

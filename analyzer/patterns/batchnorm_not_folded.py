@@ -22,12 +22,11 @@ from ..timeline.convolution_calls import work_rows
 from ..timeline.edit import Edit, Scale
 from ..timeline.model import Timeline
 from ..timeline.roots import by_model_call
-from ..timeline.select import backward_of, count_per_step, events_of, in_typical_step
+from ..timeline.select import backward_of, count_per_step, events_of, in_typical_step, is_noticeable
 from ..trace.model import IntArray
 from .base import Candidate, FixKind, Occurrence, Pattern
 from .conv_norm import conv_norms
 from .occurrences import by_site
-from .rates import is_noticeable
 
 _BIAS_HOST_FACTOR = 0.3
 """Host time of adding a bias, over that of a batch norm."""

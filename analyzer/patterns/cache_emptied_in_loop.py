@@ -26,9 +26,9 @@ from ..timeline.select import (
     count_per_step,
     events_of,
     in_typical_step,
+    is_noticeable,
     outermost,
     runtime_calls,
-    us_per_step,
 )
 from ..trace.model import IntArray
 from .base import Candidate, FixKind, Occurrence, Pattern
@@ -40,7 +40,7 @@ _CALL = re.compile(
 _COLLECT = re.compile(r"^<built-in function collect>$")
 _FREE = re.compile(r"^(cuda|hip)Free(Async)?$|^cuMem(Free|Unmap|Release)")
 _ALLOCATE = re.compile(r"^(cuda|hip)Malloc(Async)?$|^cuMem(Alloc|Map|Create)")
-_LEAST_SHARE = 0.001
+_NOTICEABLE_SHARE = 0.001
 _LEAST_STEPS = 2
 
 
@@ -84,7 +84,7 @@ def _by_frame(timeline: Timeline, frames: IntArray, memory: IntArray) -> list[Oc
 
 def _is_noticeable(timeline: Timeline, occurrences: tuple[Occurrence, ...]) -> bool:
     rows = distinct(np.concatenate([one.cost_rows for one in occurrences]))
-    return us_per_step(timeline, rows) >= _LEAST_SHARE * timeline.step_us
+    return is_noticeable(timeline, rows, _NOTICEABLE_SHARE)
 
 
 def _candidate(

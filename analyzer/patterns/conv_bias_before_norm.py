@@ -27,6 +27,7 @@ from ..timeline.select import (
     events_of,
     in_typical_step,
     inside,
+    is_noticeable,
     launched_by,
     outermost,
     steady,
@@ -36,7 +37,6 @@ from ..trace.model import NONE, Category, IntArray
 from .base import Candidate, FixKind, Occurrence, Pattern
 from .conv_norm import conv_norms
 from .occurrences import by_site
-from .rates import is_noticeable
 
 _ADDS = ("aten::add_", "aten::add")
 _SUMS = ("aten::sum",)

@@ -23,12 +23,11 @@ from ..timeline.convolution_calls import ConvCalls, backward_rows, convolution_c
 from ..timeline.edit import Edit, Scale, no_rows
 from ..timeline.model import Timeline
 from ..timeline.roots import by_model_call
-from ..timeline.select import count_per_step, events_of, in_typical_step, launched_by, us_per_step
+from ..timeline.select import count_per_step, events_of, in_typical_step, is_noticeable, launched_by, us_per_step
 from ..trace.model import IntArray
 from .autotuning import autotuning, shapes_vary
 from .base import Candidate, FixKind, Occurrence, Pattern
 from .occurrences import by_site
-from .rates import is_noticeable
 
 _GUESSED = re.compile(
     r"(^|[ :_])fft[12]d_|implicit_convolve_sgemm|implicit_precomp|precomputed_convolve|explicit_convolve|[iI]m2[cC]ol"

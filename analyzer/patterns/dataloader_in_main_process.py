@@ -27,16 +27,16 @@ from ..timeline.select import (
     events_of,
     in_typical_step,
     inside,
+    is_noticeable,
     ops_named,
     outermost,
     steady,
-    us_per_step,
 )
 from ..timeline.sites import group_by_site
 from ..trace.model import NONE, IntArray
 from .base import Candidate, FixKind, Occurrence, Pattern
 
-_LEAST_SHARE = 0.05
+_NOTICEABLE_SHARE = 0.05
 _TAKEOVER_NS = 1_000_000
 _TAKEOVER_STACKS = 2.0
 """Time to take a batch over on the CPU, beyond the fixed part, over the time to stack its samples."""
@@ -52,7 +52,7 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
         fetches = _named(timeline, _FETCH_FRAME)
     for rows in group_by_site(timeline, fetches):
         kept = _kept_share(timeline, rows)
-        if kept >= 1.0 or us_per_step(timeline, rows) < _LEAST_SHARE * timeline.step_us:
+        if kept >= 1.0 or not is_noticeable(timeline, rows, _NOTICEABLE_SHARE):
             continue
         yield Candidate(
             what="batches are loaded in the main process",

@@ -22,7 +22,15 @@ from ..timeline.columns import distinct, is_named
 from ..timeline.edit import Edit, Scale, no_rows
 from ..timeline.model import Timeline
 from ..timeline.python_work import frames_named
-from ..timeline.select import count_per_step, events_of, in_typical_step, launched_by, outermost, steady, us_per_step
+from ..timeline.select import (
+    count_per_step,
+    events_of,
+    in_typical_step,
+    is_noticeable,
+    launched_by,
+    outermost,
+    steady,
+)
 from ..trace.model import NONE, Category, IntArray
 from .base import Candidate, FixKind, Occurrence, Pattern
 
@@ -32,7 +40,7 @@ _STACK = re.compile(r"traceback\.py\(\d+\): format_stack$")
 _NEW = ("aten::empty", "aten::empty_strided", "aten::empty_like", "aten::resize_", "aten::new_empty")
 _GRADCHECK = re.compile(r"torch/autograd/gradcheck\.py\(\d+\): grad(grad)?check$")
 _LEAST_NODE_SHARE = 0.25
-_LEAST_SHARE = 0.01
+_NOTICEABLE_SHARE = 0.01
 _CPU_FILL_LEFT = 0.5
 
 
@@ -49,7 +57,7 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
             counted=("nan-checks", "operators that look for NaN, per step", checks),
         )
     fills = _fills(timeline)
-    if us_per_step(timeline, _cost_rows(timeline, fills)) >= _LEAST_SHARE * timeline.step_us:
+    if is_noticeable(timeline, _cost_rows(timeline, fills), _NOTICEABLE_SHARE):
         yield from _candidate(
             timeline,
             fills,

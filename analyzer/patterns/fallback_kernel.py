@@ -27,11 +27,20 @@ from ..timeline.columns import is_among, is_named, median
 from ..timeline.convolution_calls import ConvCalls, ConvShape, backward_rows, convolution_calls, work_rows
 from ..timeline.edit import Edit, Scale, no_rows
 from ..timeline.model import Timeline
-from ..timeline.select import count_per_step, device_rows, events_of, in_typical_step, inside, launched_by, steady
+from ..timeline.select import (
+    count_per_step,
+    device_rows,
+    events_of,
+    in_typical_step,
+    inside,
+    is_noticeable,
+    launched_by,
+    steady,
+)
 from ..trace.model import NONE, Category, IntArray
 from .base import Candidate, FixKind, Occurrence, Pattern
 from .occurrences import by_site
-from .rates import HALF_TYPES, is_noticeable, product_rate
+from .rates import HALF_TYPES, product_rate
 
 _OPERATOR = re.compile(r"^aten::(_?slow_conv\w*|thnn_conv\w*)$")
 _KERNEL = re.compile(r"naive_conv|im2col_kernel|vol2col_kernel|Im2d2Col")

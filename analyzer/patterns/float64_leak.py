@@ -32,11 +32,11 @@ from ..timeline.select import (
     events_of,
     in_typical_step,
     inside,
+    is_noticeable,
     launched_by,
     outer_op,
     outermost,
     steady,
-    us_per_step,
 )
 from ..trace.model import NONE, BoolArray, Category, IntArray, OpInputs, Trace
 from .base import Candidate, FixKind, Occurrence, Pattern
@@ -78,7 +78,7 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
     runs = {run.entry: run for run in _runs(timeline, doubles)}
     for occurrences in by_site(timeline, (_occurrence(timeline, run) for run in runs.values())):
         cost_rows = np.sort(np.concatenate([occurrence.cost_rows for occurrence in occurrences]))
-        if us_per_step(timeline, cost_rows) < _NOTICEABLE_SHARE * timeline.step_us:
+        if not is_noticeable(timeline, cost_rows, _NOTICEABLE_SHARE):
             continue
         hosts = np.sort(np.concatenate([runs[occurrence.anchor].hosts for occurrence in occurrences]))
         conversions = np.sort(np.concatenate([runs[occurrence.anchor].conversions for occurrence in occurrences]))

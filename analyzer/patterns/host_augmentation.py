@@ -23,11 +23,19 @@ from ..findings import Evidence, Stage
 from ..timeline.columns import is_named
 from ..timeline.model import Phase, Timeline
 from ..timeline.python_work import frames_named, is_within_step
-from ..timeline.select import count_per_step, events_of, in_typical_step, launched_by, ops_named, outermost, us_per_step
+from ..timeline.select import (
+    count_per_step,
+    events_of,
+    in_typical_step,
+    is_noticeable,
+    launched_by,
+    ops_named,
+    outermost,
+)
 from ..trace.model import IntArray
 from .base import Candidate, FixKind, Pattern
 from .host_calls import of_one_function, scaled
-from .loading import come_in_bursts, starved_waits
+from .loading import LEAST_SHARE, come_in_bursts, starved_waits
 
 _TRANSFORMS = re.compile(
     r"(^|/)(torchvision/transforms|albumentations|imgaug|kornia/augmentation|monai/transforms|timm/data/transforms\w*"
@@ -50,7 +58,6 @@ _RESIZING = (
     "aten::_upsample_bicubic2d_aa",
     "aten::upsample_nearest2d",
 )
-_LEAST_SHARE = 0.05
 _LEFT_WITH_DEVICE = 0.1
 _LEFT_ON_CPU = 0.5
 _LEFT_OF_WAITS = 0.8
@@ -62,7 +69,7 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
     remedy = "transforms on uint8 images" if timeline.is_cpu_only else "transforms on the device"
     for functions in of_one_function(timeline, _transforms(timeline)):
         rows = np.sort(np.concatenate(functions))
-        if us_per_step(timeline, rows) >= _LEAST_SHARE * timeline.step_us:
+        if is_noticeable(timeline, rows, LEAST_SHARE):
             evidence = Evidence(
                 "transforms",
                 "calls of transforms per step",

@@ -21,7 +21,7 @@ import numpy as np
 from ..findings import Evidence, Stage
 from ..timeline.model import Timeline
 from ..timeline.python_work import frames_named, is_within_step
-from ..timeline.select import count_per_step, events_of, in_typical_step, launched_by, outermost, us_per_step
+from ..timeline.select import count_per_step, events_of, in_typical_step, is_noticeable, launched_by, outermost
 from .base import Candidate, FixKind, Occurrence, Pattern
 from .host_calls import of_one_function, scaled
 from .loading import LEAST_SHARE, come_in_bursts, starved_waits
@@ -46,7 +46,7 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
     works_on_device = np.array([len(launched) > 0 for launched in launched_by(timeline, rows)], dtype=np.bool_)
     left = _LEFT_ON_CPU if timeline.is_cpu_only else _LEFT_WITH_DEVICE
     for functions in of_one_function(timeline, rows[~works_on_device]):
-        if us_per_step(timeline, np.concatenate(functions)) >= LEAST_SHARE * timeline.step_us:
+        if is_noticeable(timeline, np.concatenate(functions), LEAST_SHARE):
             occurrences = tuple(scaled(timeline, calls, left) for calls in functions)
             yield _candidate(timeline, occurrences, "images are decoded on the host", probability=0.8)
     for waits in starved_waits(timeline):

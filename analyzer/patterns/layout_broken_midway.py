@@ -30,6 +30,7 @@ from ..timeline.select import (
     events_of,
     in_typical_step,
     inside,
+    is_noticeable,
     launched_by,
     outermost,
     outermost_forward,
@@ -39,7 +40,6 @@ from ..timeline.select import (
 from ..trace.model import NONE, Category, Dims, IntArray, OpInputs
 from .base import Candidate, FixKind, Occurrence, Pattern
 from .occurrences import by_site
-from .rates import is_noticeable
 
 _COPY = "aten::contiguous"
 _COPIES = ("aten::contiguous", "aten::clone", "aten::copy_")

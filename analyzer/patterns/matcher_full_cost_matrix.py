@@ -37,7 +37,7 @@ _ELEMENTWISE = re.compile(
     r"aten::(add|sub|mul|div|neg|rsub|abs|pow|log|sigmoid|softmax|clamp|nan_to_num|sum|where|to|cpu)_?$"
 )
 _LEAST_BYTES = 64 << 10
-_LEAST_SHARE = 0.002
+_NOTICEABLE_SHARE = 0.002
 _CPU_CALL_NS = 5_000.0
 _KERNEL_NS = 2_000.0
 
@@ -63,7 +63,7 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
         occurrences = tuple(_occurrence(timeline, match) for match in found)
         spent = np.concatenate([one.cost_rows for one in occurrences])
         cost_us = float(timeline.trace.dur_ns[spent].sum()) / 1000.0 / max(len(timeline.steps.steady), 1)
-        if cost_us < _LEAST_SHARE * timeline.step_us:
+        if cost_us < _NOTICEABLE_SHARE * timeline.step_us:
             continue
         yield Candidate(
             what="the matcher costs all predictions of the batch against all its targets",

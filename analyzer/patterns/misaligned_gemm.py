@@ -28,8 +28,8 @@ from ..timeline.select import (
     device_rows,
     events_of,
     in_typical_step,
+    is_noticeable,
     outer_op,
-    us_per_step,
 )
 from ..trace.model import NONE, IntArray, OpInputs
 from .base import Candidate, FixKind, Occurrence, Pattern
@@ -42,7 +42,6 @@ _PEAK_SHARE = 0.6
 _MEMORY_SHARE = 0.8
 _FACTOR_RANGE = (0.35, 0.8)
 _UNKNOWN_FACTOR = 0.6
-_NOTICEABLE_SHARE = 0.005
 _BATCHED = ("aten::bmm", "aten::baddbmm", "aten::baddbmm_")
 
 
@@ -51,7 +50,7 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
     if timeline.is_cpu_only or not timeline.device.has_tensor_cores or timeline.device.vendor is not Vendor.NVIDIA:
         return
     rows = _unaligned_kernels(timeline)
-    if us_per_step(timeline, rows) < _NOTICEABLE_SHARE * timeline.step_us:
+    if not is_noticeable(timeline, rows):
         return
     for occurrences in by_site(timeline, _occurrences(timeline, rows)):
         kernels = np.sort(np.concatenate([occurrence.cost_rows for occurrence in occurrences]))

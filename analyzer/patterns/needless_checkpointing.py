@@ -20,7 +20,15 @@ from ..timeline.columns import is_among, is_named
 from ..timeline.edit import Edit
 from ..timeline.memory import device_memory_bytes, memory_uses
 from ..timeline.model import Phase, Timeline
-from ..timeline.select import count_per_step, events_of, in_typical_step, launched_by, outermost, steady, us_per_step
+from ..timeline.select import (
+    count_per_step,
+    events_of,
+    in_typical_step,
+    is_noticeable,
+    launched_by,
+    outermost,
+    steady,
+)
 from ..trace.model import Category, IntArray
 from .base import Candidate, FixKind, Occurrence, Pattern
 from .occurrences import by_site
@@ -33,7 +41,6 @@ _FORWARD_ONLY = (
 _NODE = re.compile(r"^autograd::engine::evaluate_function: |Backward\d*$|^CheckpointFunction")
 _CALL = re.compile(r"torch/utils/checkpoint\.py\(\d+\): checkpoint$")
 _HALF = 0.5
-_NOTICEABLE_SHARE = 0.005
 _KNOWN_TO_BE_EMPTY, _UNKNOWN = 0.85, 0.4
 """Probabilities: with a memory that is known to be half empty, and with one that nothing is known of."""
 
@@ -41,7 +48,7 @@ _KNOWN_TO_BE_EMPTY, _UNKNOWN = 0.85, 0.4
 def find(timeline: Timeline) -> Iterator[Candidate]:
     """One candidate for all layers that are run again."""
     again = _run_again(timeline)
-    if not len(again) or us_per_step(timeline, again) < _NOTICEABLE_SHARE * timeline.step_us:
+    if not is_noticeable(timeline, again):
         return
     share = _share_in_use(timeline)
     if share is not None and share > _HALF:

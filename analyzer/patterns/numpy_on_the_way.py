@@ -41,7 +41,7 @@ _CONVERSION = re.compile(
     r"|flip|fliplr|flipud|tile|repeat|broadcast_to|normalize_axis_tuple|atleast_\dd|full|ones|zeros|\w*_dispatcher"
     r"|_wrapfunc|_wrapit|_clip|ndim|shape|size|isscalar)$"
 )
-_LEAST_SHARE = 0.02
+_NOTICEABLE_SHARE = 0.02
 _LEFT_NS_PER_ELEMENT = 8.0
 _LEFT_SHARE = 0.55
 _LEFT_SHARE_OF_FRAMES = 0.25
@@ -74,7 +74,7 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
         total_ns = float(numpy_ns.sum())
         left_ns = _left_ns(total_ns, float(elements.sum()))
         numpy_us = value_per_step(timeline, frames, numpy_ns / 1000)
-        if left_ns > _MOST_LEFT * total_ns or numpy_us < _LEAST_SHARE * timeline.step_us:
+        if left_ns > _MOST_LEFT * total_ns or numpy_us < _NOTICEABLE_SHARE * timeline.step_us:
             continue
         factor = 1.0 - (total_ns - left_ns) / float(timeline.trace.dur_ns[frames].sum())
         yield Candidate(

@@ -26,10 +26,10 @@ from ..timeline.convolution_calls import ConvCalls, ConvShape, backward_rows, co
 from ..timeline.edit import Edit, Scale
 from ..timeline.model import Timeline
 from ..timeline.op_inputs import ELEMENT_BYTES
-from ..timeline.select import count_per_step, events_of, in_typical_step
+from ..timeline.select import count_per_step, events_of, in_typical_step, is_noticeable
 from .base import Candidate, FixKind, Occurrence, Pattern
 from .occurrences import by_site
-from .rates import is_noticeable, product_rate
+from .rates import product_rate
 
 _WORTH_FACTOR = 0.8
 """A convolution that would still take more of its time than this is left alone."""
@@ -74,7 +74,7 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
                     "",
                     events_of(timeline, in_typical_step(timeline, rows)),
                 ),
-                Evidence("rate", "their rate", round(median(mine.flops / mine.time_ns), 2), "GFLOP/s"),
+                Evidence("rate", "their rate", round(median(mine.flops / np.maximum(mine.time_ns, 1)), 2), "GFLOP/s"),
                 Evidence("products", "rate of the matrix products it is held against", round(rate, 2), "GFLOP/s"),
             ),
             probability=0.85,

@@ -23,7 +23,7 @@ from ..timeline.select import (
     count_per_step,
     events_of,
     in_typical_step,
-    us_per_step,
+    is_noticeable,
 )
 from .base import Candidate, FixKind, Occurrence, Pattern
 from .handwritten_norm_or_activation import composed_rows
@@ -44,7 +44,7 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
     length = {int(chain.rows[0]): len(chain.rows) for chain in found}
     for group in by_site(timeline, (_occurrence(timeline, chain) for chain in found)):
         cost_rows = np.sort(np.concatenate([occurrence.cost_rows for occurrence in group]))
-        if us_per_step(timeline, cost_rows) < _NOTICEABLE_SHARE * timeline.step_us:
+        if not is_noticeable(timeline, cost_rows, _NOTICEABLE_SHARE):
             continue
         anchors = np.array([occurrence.anchor for occurrence in group], dtype=np.int64)
         yield Candidate(

@@ -1,4 +1,4 @@
-"""How fast this recording multiplies matrices, and what share of it work takes: what slow convolutions are held to."""
+"""How fast this recording multiplies matrices: what slow convolutions are held to."""
 
 from __future__ import annotations
 
@@ -6,22 +6,14 @@ import numpy as np
 
 from ..timeline.convolution_calls import flops_in, work_ns
 from ..timeline.model import Timeline
-from ..timeline.select import ops_named, us_per_step
-from ..trace.model import IntArray
+from ..timeline.select import ops_named
 
 _PRODUCTS = ("aten::addmm", "aten::mm", "aten::bmm", "aten::baddbmm", "aten::linear", "aten::matmul")
 _MIN_FLOPS = 1e6
 """Smaller products spend their time on being called."""
 _PEAK_SHARE = 0.5
 """Of a device's peak, that ordinary layers reach."""
-_NOTICEABLE_SHARE = 0.005
-"""Work below this share of the step is no matter, whatever it could gain."""
 HALF_TYPES = ("c10::Half", "c10::BFloat16")
-
-
-def is_noticeable(timeline: Timeline, rows: IntArray) -> bool:
-    """Whether the time of `rows` (kernels; on the CPU operators that do not overlap) matters in a step."""
-    return len(rows) > 0 and us_per_step(timeline, rows) >= _NOTICEABLE_SHARE * timeline.step_us
 
 
 def product_rate(timeline: Timeline, dtype: str) -> float:

@@ -24,9 +24,9 @@ from ..timeline.select import (
     count_per_step,
     events_of,
     in_typical_step,
+    is_noticeable,
     launched_by,
     steady,
-    us_per_step,
     value_per_step,
 )
 from ..timeline.sites import group_by_site
@@ -48,7 +48,7 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
     for group in group_by_site(timeline, hosts):
         occurrences = tuple(_occurrence(timeline, row, parts.get(row, 0.0)) for row in group.tolist())
         cost_rows = np.sort(np.concatenate([occurrence.cost_rows for occurrence in occurrences]))
-        if us_per_step(timeline, cost_rows) < _NOTICEABLE_SHARE * timeline.step_us:
+        if not is_noticeable(timeline, cost_rows, _NOTICEABLE_SHARE):
             continue
         is_part = bool(is_among(group, list(parts)).any())
         sizes = np.array([tensor_bytes(timeline.trace.inputs_of(row)) for row in group.tolist()])

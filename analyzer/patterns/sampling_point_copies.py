@@ -27,11 +27,11 @@ from ..timeline.select import (
     events_of,
     in_typical_step,
     inside,
+    is_noticeable,
     launched_by,
     ops_named,
     outermost,
     steady,
-    us_per_step,
 )
 from ..timeline.sites import SiteFinder, group_by_site
 from ..trace.model import NONE, Category, IntArray
@@ -41,7 +41,7 @@ _SAMPLERS = ("aten::grid_sampler", "aten::grid_sampler_2d", "aten::grid_sampler_
 _COPIERS = ("aten::contiguous", "aten::clone", "aten::reshape", "aten::flatten")
 _BEFORE = 8
 """Operators in front of the first sampling that still prepare it."""
-_LEAST_SHARE = 0.003
+_NOTICEABLE_SHARE = 0.003
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
         copies = np.sort(np.concatenate([one.copies for one in samplings]))
         occurrences = tuple(_occurrence(timeline, one, backward) for one in samplings)
         spent = distinct(np.concatenate([one.cost_rows for one in occurrences]))
-        if us_per_step(timeline, spent) < _LEAST_SHARE * timeline.step_us:
+        if not is_noticeable(timeline, spent, _NOTICEABLE_SHARE):
             continue
         yield Candidate(
             what="sampling copies its maps or points to another layout level by level",

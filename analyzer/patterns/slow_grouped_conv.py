@@ -26,10 +26,10 @@ from ..timeline.convolution_calls import ConvCalls, ConvShape, backward_rows, co
 from ..timeline.edit import Edit, Scale
 from ..timeline.model import Timeline
 from ..timeline.op_inputs import ELEMENT_BYTES
-from ..timeline.select import count_per_step, events_of, in_typical_step
+from ..timeline.select import count_per_step, events_of, in_typical_step, is_noticeable
 from .base import Candidate, FixKind, Occurrence, Pattern
 from .occurrences import by_site
-from .rates import HALF_TYPES, is_noticeable, peak_tflops, product_rate
+from .rates import HALF_TYPES, peak_tflops, product_rate
 
 _CPU_GB_PER_S = 8.0
 """What one core reads and writes, as depthwise convolutions were measured to reach."""

@@ -22,7 +22,7 @@ import numpy as np
 from ..findings import Evidence, Stage
 from ..timeline.edit import Edit, Scale
 from ..timeline.model import Timeline
-from ..timeline.select import count_per_step, events_of, in_typical_step, inside, us_per_step
+from ..timeline.select import count_per_step, events_of, in_typical_step, inside, is_noticeable
 from ..timeline.sites import group_by_site
 from ..trace.model import NONE, Category, IntArray
 from .base import Candidate, FixKind, Occurrence, Pattern
@@ -30,7 +30,7 @@ from .loading import rebuilt_storages, starved_waits, waits_for_workers
 
 _LEAST_PER_BATCH = 16
 _LEFT_PER_BATCH = 8
-_LEAST_SHARE = 0.02
+_NOTICEABLE_SHARE = 0.02
 _LEFT_UNSEEN = 0.8
 
 
@@ -57,7 +57,7 @@ def _taken_over_here(timeline: Timeline, waits: IntArray, storages: IntArray, ow
         mine = [storages[owner == number] for number in at.tolist()]
         all_mine = np.sort(np.concatenate(mine))
         per_batch = len(all_mine) / len(rows)
-        if per_batch < _LEAST_PER_BATCH or us_per_step(timeline, all_mine) < _LEAST_SHARE * timeline.step_us:
+        if per_batch < _LEAST_PER_BATCH or not is_noticeable(timeline, all_mine, _NOTICEABLE_SHARE):
             continue
         left = _LEFT_PER_BATCH / per_batch
         edits = [Edit(scales=(Scale(one, left),)) for one in mine]

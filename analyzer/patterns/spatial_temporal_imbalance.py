@@ -25,11 +25,10 @@ from ..timeline.convolution_calls import ConvCalls, ConvShape, backward_rows, wo
 from ..timeline.edit import Edit, Scale, no_rows
 from ..timeline.family import Family
 from ..timeline.model import Timeline
-from ..timeline.select import count_per_step, events_of, in_typical_step
+from ..timeline.select import count_per_step, events_of, in_typical_step, is_noticeable
 from ..trace.model import IntArray
 from .base import Candidate, FixKind, Occurrence, Pattern
 from .occurrences import by_site
-from .rates import is_noticeable
 from .volumes import volume_convolutions
 
 _MIN_TIME_SHARE = 0.25

@@ -34,13 +34,13 @@ from ..timeline.select import (
     count_per_step,
     events_of,
     in_typical_step,
+    is_noticeable,
     ops_named,
     us_per_step,
 )
 from ..trace.model import IntArray, OpInputs
 from .base import Candidate, FixKind, Occurrence, Pattern
 from .occurrences import by_site
-from .rates import is_noticeable
 from .volumes import library_transposes, transposes_evidence, volume_convolutions
 
 _VOLUME_RANK = 5

@@ -20,7 +20,7 @@ from ..timeline.columns import distinct
 from ..timeline.edit import Edit, Scale
 from ..timeline.model import Phase, Timeline
 from ..timeline.python_work import frames_named, is_within_step
-from ..timeline.select import count_per_step, events_of, in_typical_step, outermost, us_per_step
+from ..timeline.select import count_per_step, events_of, in_typical_step, is_noticeable, outermost
 from ..timeline.sites import group_by_site
 from ..timeline.transfers import waits_in
 from ..trace.model import IntArray
@@ -38,7 +38,7 @@ _SHOWS = re.compile(
     r"|(^|/)(tensorboardX|wandb|mlflow|comet_ml|neptune|clearml|aim|swanlab|visdom|matplotlib|seaborn|plotly|imageio)/"
 )
 _WORK = re.compile(f"{_WRITES.pattern}|{_SHOWS.pattern}")
-_LEAST_SHARE = 0.001
+_NOTICEABLE_SHARE = 0.001
 EVERY = 50
 """Steps from one time to the next, once the work is not done in each."""
 
@@ -50,7 +50,7 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
     rows = outermost(timeline, frames)
     for group in group_by_site(timeline, rows):
         is_usual = 2 * len(distinct(timeline.steps.of[group])) >= len(timeline.steps.steady) > 1
-        if is_usual and us_per_step(timeline, group) >= _LEAST_SHARE * timeline.step_us:
+        if is_usual and is_noticeable(timeline, group, _NOTICEABLE_SHARE):
             yield _candidate(timeline, group)
 
 

@@ -14,6 +14,9 @@ from .edit import no_rows
 from .memo import once
 from .model import Phase, Timeline
 
+NOTICEABLE_SHARE = 0.005
+"""Work below this share of the step is no matter, whatever it could gain. Rules that know better have their own."""
+
 
 def steady(timeline: Timeline, rows: IntArray) -> IntArray:
     """Those of `rows` that belong to a steady step."""
@@ -42,6 +45,11 @@ def events_of(timeline: Timeline, rows: IntArray) -> tuple[int, ...]:
 def us_per_step(timeline: Timeline, rows: IntArray) -> float:
     """Summed duration of `rows` per steady step, in µs: the median over the steps."""
     return _median_per_step(timeline, rows, timeline.trace.dur_ns[rows] / 1000.0)
+
+
+def is_noticeable(timeline: Timeline, rows: IntArray, share: float = NOTICEABLE_SHARE) -> bool:
+    """Whether `rows` (kernels; on the CPU operators that do not overlap) take at least that share of a steady step."""
+    return len(rows) > 0 and us_per_step(timeline, rows) >= share * timeline.step_us
 
 
 def count_per_step(timeline: Timeline, rows: IntArray) -> float:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator, Sequence
 
-from .base import Case, Confirmation, Fixer
+from ...analyzer.findings import Finding, Location
+from ..workspace import Workspace
+from .base import Case, Confirmation, DeviceFacts, Fixer
 from .outline import Outline, last_name, outline
 from .scene import scene
 
@@ -14,19 +17,25 @@ _PADS_TO_LENGTH = ("max_length", "longest")
 
 
 def _confirm(case: Case) -> Confirmation | None:
-    if scene(case) is None:
-        return None
-    for path in case.workspace.paths():
-        text = case.workspace.text(path)
+    return next(_paddings(case.workspace, case.location), None) if scene(case) is not None else None
+
+
+def _search(finding: Finding, workspace: Workspace, device: DeviceFacts) -> Sequence[Confirmation]:
+    return list(_paddings(workspace))
+
+
+def _paddings(workspace: Workspace, like: Location | None = None) -> Iterator[Confirmation]:
+    """The first statement of each file that pads sequences: it stands far from the attention that it slows."""
+    for path in workspace.paths():
+        text = workspace.text(path)
         if text is None or "pad" not in text:
             continue
-        file = outline(case.workspace.file(path))
+        file = outline(workspace.file(path))
         call = _padding(file) if file is not None else None
         if file is not None and call is not None:
             how = "to a fixed length" if _is_fixed(call) else "to the longest of the batch"
-            place = file.location(file.statement(call), case.location)
-            return Confirmation(place, (), (), f"sequences are padded {how} here: group them by length")
-    return None
+            place = file.location(file.statement(call), like)
+            yield Confirmation(place, (), (), f"sequences are padded {how} here: group them by length")
 
 
 def _padding(file: Outline) -> ast.Call | None:
@@ -56,4 +65,4 @@ def _is_in_collation(file: Outline, call: ast.Call) -> bool:
     return "collate" in name or "batch" in name or last_name(call.func) == "pad_batch"
 
 
-FIXER = Fixer(_SLUG, _confirm)
+FIXER = Fixer(_SLUG, _confirm, _search)

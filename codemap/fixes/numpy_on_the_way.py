@@ -102,15 +102,32 @@ def _read(resolver: Resolver, value: Value) -> _Normalisation | None:
         return None
     constants = [leaf for leaf in leaves if _is_constant(resolver, Value(value.outline, leaf))]
     images = [leaf for leaf in leaves if leaf not in constants]
-    if len(images) != 1 or not constants:
+    if len(images) != 1 or not constants or not _may_be_image(value.outline, images[0]):
         return None
     arrays = tuple(leaf for leaf in constants if _is_double_array(resolver, Value(value.outline, leaf)))
-    has_array = any(not isinstance(leaf, ast.Constant | ast.UnaryOp) for leaf in constants)
+    has_array = any(_is_listed(resolver, Value(value.outline, leaf)) for leaf in constants)
     scales = any(isinstance(leaf, ast.Constant) and leaf.value in (255, 255.0, 127.5) for leaf in constants)
     if not (has_array or scales):
         return None
     single = _is_single(value.outline, images[0])
     return _Normalisation(value, images[0], arrays, bool(arrays) or not single)
+
+
+def _may_be_image(file: Outline, node: ast.expr) -> bool:
+    """Whether an expression can be an array of an image: not a tensor of torch, nor one number of a list."""
+    if any(file.dotted(call.func).startswith("torch.") for call in find(node, ast.Call)):
+        return False
+    bound = file.lookup(node) if isinstance(node, ast.Name) else []
+    if any(isinstance(one.node, ast.comprehension) for one in bound):
+        return False
+    made = [call for one in bound if one.value is not None for call in find(one.value, ast.Call)]
+    return not any(file.dotted(call.func).startswith("torch.") for call in made)
+
+
+def _is_listed(resolver: Resolver, value: Value) -> bool:
+    """Whether a constant is an array or a list of numbers, one for each channel."""
+    given = [value, *_given(resolver, value)] if isinstance(value.node, ast.Name | ast.Attribute) else [value]
+    return any(_is_array_call(one) or isinstance(one.node, ast.List | ast.Tuple) for one in given)
 
 
 def _leaves(node: ast.AST) -> Iterator[ast.expr]:

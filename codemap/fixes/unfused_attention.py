@@ -20,6 +20,7 @@ from .second_result import drops_second
 from .versions import is_older
 
 _SLUG = "unfused-attention"
+_COPYING = ("contiguous", "reshape", "flatten", "clone")
 _WIDE = 110
 _ONE_HEAD, _NO_HEAD = ".unsqueeze(1)", ".squeeze(1)"
 """No fused kernel takes three dimensions: PyTorch falls back to separate passes. One head makes it four."""
@@ -114,6 +115,8 @@ def _fix(resolver: Resolver, found: Attention, device: DeviceFacts) -> Fix:
     start, end = _with_brackets(file, found.product)
     call = _call_text(file, start, name, passed)
     text = shape(f"{call}{_NO_HEAD}" if found.is_three_dimensional else call)
+    if _is_viewed(file, found.product, 3 if found.is_three_dimensional else 4):
+        text += ".contiguous()"  # the fused call leaves the heads behind the tokens; a product has them as they read
     parse(text)  # raises rather than offer a text that is no expression
     patch.replace_span(start, end, text)
     patch.delete([one for one in found.statements if one is not file.statement(found.product)])
@@ -192,12 +195,14 @@ def _is_number(resolver: Resolver, value: Value) -> bool | None:
             return False if name.startswith("torch.") or last_name(node.func) in ("exp", "Parameter") else None
         case ast.Subscript(value=ast.Attribute(attr="shape")):
             return True
+    if isinstance(node, ast.Name) and _is_shape_name(value):
+        return True
     if isinstance(node, ast.Name | ast.Attribute):
         sources = [one for one in resolver.find(value, _is_scale_source) if one.node is not node]
         known = [_is_number(resolver, one) for one in sources]
         if False in known:
             return False
-        if True in known or (isinstance(node, ast.Name) and _is_shape_name(value)):
+        if True in known:
             return True
         # A size: `self.head_dim` and the like are numbers however they were made.
         return True if last_name(node).endswith(("dim", "head_dim", "d_k", "dim_head", "head_size")) else None
@@ -304,6 +309,39 @@ def _check_names(found: Attention) -> None:
     for statement in found.statements:
         if statement is not last and not _stands_alone(file, statement):
             raise Refusal("a statement of the attention shares its line with another")
+
+
+def _is_viewed(file: Outline, product: ast.expr, rank: int) -> bool:
+    """Whether a product's result goes into a `view` that joins dimensions, at once or by the name it is given."""
+    if _meets_view(file, product, rank):
+        return True
+    statement = file.statement(product)
+    if not isinstance(statement, ast.Assign) or statement.value is not product:
+        return False
+    end = (statement.end_lineno or 0, statement.end_col_offset or 0)
+    names = {target.id for target in statement.targets if isinstance(target, ast.Name)}
+    used = [node for node in find(file.function(statement), ast.Name) if node.id in names]
+    later = [node for node in used if (node.lineno, node.col_offset) > end]
+    given = [node.lineno for node in later if isinstance(node.ctx, ast.Store)]
+    return any(
+        isinstance(node.ctx, ast.Load)
+        and not any(line < node.lineno for line in given)
+        and _meets_view(file, node, rank)
+        for node in later
+    )
+
+
+def _meets_view(file: Outline, node: ast.expr, rank: int) -> bool:
+    """Whether the methods called on an expression come to such a `view` before any that copies."""
+    above = file.parents[node]
+    while isinstance(above, ast.Attribute):
+        call = file.parents[above]
+        if above.attr in ("view", "view_as"):
+            return not (isinstance(call, ast.Call) and len(call.args) > rank)  # more sizes only part a dimension
+        if above.attr in _COPYING or not isinstance(call, ast.Call):
+            return False
+        above = file.parents[call]
+    return False
 
 
 def _is_redefined(file: Outline, use: ast.Name, last: ast.stmt) -> bool:

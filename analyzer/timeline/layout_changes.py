@@ -116,7 +116,8 @@ def _change(inputs: OpInputs) -> str:
     rank = len(dims)
     if rank not in _RANKS or inputs.shape(1) != dims or len(inputs.stride(0)) != rank or len(inputs.stride(1)) != rank:
         return ""
-    if min(inputs.stride(1)[axis] for axis in range(rank) if dims[axis] > 1 or rank == 1) <= 0:
+    # One element has no order, and what is expanded has none of its own.
+    if max(dims) <= 1 or any(inputs.stride(1)[axis] <= 0 for axis in range(rank) if dims[axis] > 1):
         return ""
     goes_to, comes_from = _memory_order(dims, inputs.stride(0)), _memory_order(dims, inputs.stride(1))
     moved = tuple(comes_from.index(axis) for axis in goes_to)

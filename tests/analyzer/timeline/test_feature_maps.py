@@ -131,6 +131,13 @@ def test_copies_that_change_the_layout_are_found_with_their_cause() -> None:
     assert found["HWC -> CHW", "contiguous"].shape == (3, 20, 30)
 
 
+@pytest.mark.parametrize("size", [(1, 1, 1, 1), (1, 1, 1), (0, 3, 4, 4)])
+def test_copies_of_one_element_or_none_change_nothing(size: Any) -> None:
+    torch = pytest.importorskip("torch")
+    few = torch.ones(size)
+    assert layout_changes(recorded(lambda: few.clone())) == ()
+
+
 def test_a_convolution_that_copies_its_input_counts_as_the_library() -> None:
     torch = pytest.importorskip("torch")
     conv = torch.nn.Conv2d(4, 8, 3).to(memory_format=torch.channels_last)

@@ -216,7 +216,7 @@ class Outline:
 
     def attribute_statements(self, owner: ast.AST, name: str) -> list[Giving]:
         """What gives `self.name` (or a name of the class's own) a value under a class: assignments, the methods of that
-        name, calls that register a buffer or parameter."""
+        name, calls that register a buffer or parameter, or append to it."""
         if owner not in self._attributes:
             table: dict[str, list[Giving]] = {}
             for node in ast.walk(owner):
@@ -276,6 +276,10 @@ def _given_names(node: Giving) -> Iterator[str]:
         match node:
             case ast.Call(func=ast.Attribute(attr=method), args=[ast.Constant(value=str(name)), _, *_]) if (
                 method in _REGISTERING
+            ):
+                yield name
+            case ast.Call(
+                func=ast.Attribute(value=ast.Attribute(value=ast.Name(id="self"), attr=name), attr="append"), args=[_]
             ):
                 yield name
             case _:

@@ -219,6 +219,7 @@ class Resolver:
                         yield from _returned_item(made, binding.index)
                         continue
                 yield Value(file, value)
+        yield from _appended(file, name)
 
     def _of_attribute(self, owner: Definition, attribute: str) -> Iterator[Value]:
         for one in self.bases(owner):
@@ -231,7 +232,7 @@ class Resolver:
                         yield from _attribute_value(one.outline, target, value, attribute)
                     case ast.FunctionDef() if _is_property(node):
                         yield from _returns(Definition(one.outline, node))
-                    case ast.Call(args=[_, value, *_]):
+                    case ast.Call(args=[value] | [_, value, *_]):
                         yield Value(one.outline, value)
                     case _:
                         pass
@@ -379,6 +380,18 @@ def _visible(file: Outline, name: ast.Name) -> list[Binding]:
         if isinstance(above, Scope):
             break
     return file.lookup(name)
+
+
+def _appended(file: Outline, name: ast.Name) -> Iterator[Value]:
+    """What the name's own function appends to the list that it stands for."""
+    for call in file.calls("append"):
+        match call:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=held)), args=[value]) if (
+                held == name.id and file.function(call) is file.function(name)
+            ):
+                yield Value(file, value)
+            case _:
+                pass
 
 
 def _covers(place: Location, value: Value) -> bool:

@@ -80,6 +80,21 @@ def test_a_registered_buffer_is_an_attribute():
     assert looked_up({"m.py": text}, "m.py", "for x in") == ["m.py:5"]
 
 
+def test_what_is_appended_to_a_list_may_be_any_of_its_items():
+    files = {
+        "main.py": (
+            "from torch.utils.data import DataLoader\n\n"
+            "class Run:\n    def __init__(self, sets):\n        self.kept, found = [], []\n"
+            "        for one in sets:\n            self.kept.append(DataLoader(one))\n"
+            "            found.append(DataLoader(one, 2))\n        self.rest = tuple(found)\n\n"
+            "    def step(self):\n        for kept in self.kept:\n            for x in kept:\n                x\n"
+            "        for rest in self.rest:\n            for y in rest:\n                y\n"
+        )
+    }
+    assert looked_up(files, "main.py", "for x") == ["main.py:7"]
+    assert looked_up(files, "main.py", "for y") == ["main.py:8"]
+
+
 def test_names_that_define_each_other_end():
     text = "def f(x):\n    x = x.g().h()\n    x = f(x)\n    for y in x:\n        y\n"
     assert looked_up({"m.py": text}, "m.py", "for y in") == []

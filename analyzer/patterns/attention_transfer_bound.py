@@ -18,7 +18,8 @@ import numpy as np
 
 from ..findings import Evidence
 from ..timeline.attention import calls_by_layer
-from ..timeline.attention_calls import AttentionCall, Part, attention_calls, part_rows, part_times_us
+from ..timeline.attention_calls import AttentionCall, attention_calls, part_rows, part_times_us
+from ..timeline.attention_parts import Part
 from ..timeline.edit import Edit
 from ..timeline.model import Timeline
 from ..timeline.select import events_of, in_typical_step, launched_by

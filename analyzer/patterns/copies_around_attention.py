@@ -18,7 +18,9 @@ from math import prod
 import numpy as np
 
 from ..findings import Evidence
-from ..timeline.attention_calls import FUSED, AttentionCall, Backend, Part, attention_calls
+from ..timeline.attention_backends import FUSED, Backend
+from ..timeline.attention_calls import AttentionCall, attention_calls
+from ..timeline.attention_parts import Part
 from ..timeline.edit import Edit
 from ..timeline.model import Timeline
 from ..timeline.select import backward_of, backward_ops, count_per_step, events_of, in_typical_step, launched_by

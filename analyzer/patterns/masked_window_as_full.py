@@ -17,7 +17,8 @@ from math import prod
 import numpy as np
 
 from ..findings import Evidence, Stage
-from ..timeline.attention_calls import AttentionCall, Backend, attention_calls
+from ..timeline.attention_backends import Backend
+from ..timeline.attention_calls import AttentionCall, attention_calls
 from ..timeline.model import Timeline
 from ..timeline.op_inputs import tensors
 from ..timeline.select import count_per_step, events_of, in_typical_step

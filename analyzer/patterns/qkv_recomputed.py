@@ -17,7 +17,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..findings import Evidence
-from ..timeline.attention_calls import FUSED, enclosing_module
+from ..timeline.attention_backends import FUSED
+from ..timeline.attention_calls import enclosing_module
 from ..timeline.edit import Edit, no_rows
 from ..timeline.model import Phase, Timeline
 from ..timeline.select import (

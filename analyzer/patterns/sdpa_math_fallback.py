@@ -19,7 +19,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..findings import Evidence
-from ..timeline.attention_calls import AttentionCall, Backend, attention_calls
+from ..timeline.attention_backends import Backend
+from ..timeline.attention_calls import AttentionCall, attention_calls
 from ..timeline.edit import Edit, Scale
 from ..timeline.model import Timeline
 from ..timeline.select import backward_of, backward_ops, count_per_step, events_of, in_typical_step, launched_by

@@ -10,15 +10,9 @@ from math import prod
 import numpy as np
 
 from ..trace.model import NONE, FloatArray, IntArray
-from .attention_calls import (
-    AttentionCall,
-    Backend,
-    Part,
-    attention_calls,
-    backend_of_kernel,
-    enclosing_module,
-    part_times_us,
-)
+from .attention_backends import Backend, backend_of_kernel
+from .attention_calls import AttentionCall, attention_calls, enclosing_module, part_times_us
+from .attention_parts import Part
 from .attention_stats import AttentionStatistics, statistics_of
 from .columns import is_among, median
 from .edit import no_rows

@@ -10,12 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from enum import Enum, IntEnum
 from math import prod
 
 import numpy as np
 
 from ..trace.model import NONE, Category, Dims, Int8Array, IntArray
+from .attention_backends import FUSED, Backend, backends_of
+from .attention_parts import Part, part_of, part_on_scores
 from .attention_passes import Passes, attention_passes, neighbours, on_scores, scores_size
 from .columns import distinct, is_among
 from .edit import no_rows
@@ -23,89 +24,8 @@ from .memo import once
 from .model import KernelClass, Phase, Timeline
 from .select import inside, launched_by, outermost, steady
 
-FUSED = (
-    "aten::scaled_dot_product_attention",
-    "aten::_scaled_dot_product_flash_attention",
-    "aten::_scaled_dot_product_efficient_attention",
-    "aten::_scaled_dot_product_cudnn_attention",
-    "aten::_scaled_dot_product_flash_attention_for_cpu",
-    "aten::_scaled_dot_product_fused_attention_overrideable",
-    "aten::_flash_attention_forward",
-    "aten::_efficient_attention_forward",
-    "flash_attn::_flash_attn_forward",
-    "flash_attn_3::fwd",
-    "xformers::efficient_attention_forward_cutlass",
-    "xformers_flash::flash_fwd",
-    "FlashAttnFunc",
-    "FlexAttentionHOP",
-    "flex_attention",
-)
-"""Operators that are a whole attention, most of them calls of one kernel."""
 _BY_LENGTH = re.compile(r"flash_attn|_attention_forward|xformers")
 """Operators that take (batch, tokens, heads, width); the others take heads before tokens."""
-
-
-class Backend(str, Enum):
-    """What computes an attention."""
-
-    FLASH = "flash"
-    EFFICIENT = "efficient"
-    CUDNN = "cudnn"
-    MATH = "math"
-    """`scaled_dot_product_attention` in separate passes, as no fused kernel takes its inputs."""
-    UNFUSED = "unfused"
-    """Separate operators in the program."""
-    TRITON = "triton"
-    CK = "ck"
-    OTHER = "other"
-
-
-_BACKEND_OF_OPERATOR = (
-    (re.compile(r"attention_math"), Backend.MATH),
-    (re.compile(r"cudnn"), Backend.CUDNN),
-    (re.compile(r"efficient"), Backend.EFFICIENT),
-    (re.compile(r"flex|Flex"), Backend.TRITON),
-    (re.compile(r"flash|Flash"), Backend.FLASH),
-)
-_BACKEND_OF_KERNEL = (
-    (re.compile(r"ck_tile|\bck::|FmhaFwd\w*Kernel|fmha_fwd_d\d+"), Backend.CK),
-    (re.compile(r"^attn_fwd|^triton|^_fwd_kernel|^bwd_kernel_dk"), Backend.TRITON),
-    (re.compile(r"cudnn|sdpa_sm\d+"), Backend.CUDNN),
-    (re.compile(r"fmha_cutlass|AttentionKernel"), Backend.EFFICIENT),
-    (re.compile(r"flash"), Backend.FLASH),
-)
-
-
-class Part(IntEnum):
-    """What an operator does for an attention."""
-
-    COMPUTE = 0
-    """The products and the softmax, or the fused kernel."""
-    COPIES = 1
-    """Tensors written anew in another order or type."""
-    MASKS = 2
-    """Making and applying masks and biases."""
-    CACHE = 3
-    """Putting keys and values into a cache, or joining them with it."""
-    COMMUNICATION = 4
-    OTHER = 5
-    """Scales, rotations, norms of the heads."""
-
-
-_PART_OF_OPERATOR = (
-    (re.compile(r"^c10d::|nccl|all_?reduce|all_?gather|all_?to_?all|reduce_?scatter|^gloo"), Part.COMMUNICATION),
-    (re.compile(r"masked_fill|aten::where|aten::(eq|ne|lt|le|gt|ge)_?$|tri[lu]|logical_|bitwise_"), Part.MASKS),
-    (re.compile(r"aten::(full|ones|zeros|arange|new_\w+|\w+_like|index|index_select|embedding)$"), Part.MASKS),
-    (re.compile(r"index_copy|index_put|slice_scatter|aten::scatter"), Part.CACHE),
-    (
-        re.compile(
-            r"aten::(contiguous|clone|copy_|reshape|flatten|to|_to_copy|repeat|repeat_interleave|cat|stack|pad"
-            r"|constant_pad_nd|view_as_complex|_unsafe_view|_reshape_copy|type_as|float|half|bfloat16|expand_as|roll)$"
-        ),
-        Part.COPIES,
-    ),
-)
-_PRODUCTS = re.compile(r"aten::(_?softmax|_safe_softmax|matmul|bmm|baddbmm|einsum)$")
 _COPIES_INSIDE = ("aten::contiguous", "aten::clone", "aten::copy_")
 _COPY_KERNELS = (KernelClass.COPY, KernelClass.LAYOUT, KernelClass.MEMCPY_DTOD)
 
@@ -170,7 +90,7 @@ def _cores(timeline: Timeline) -> Iterator[AttentionCall]:
     rows = trace.rows_named(FUSED)
     rows = rows[(trace.cat[rows] == Category.CPU_OP) & (timeline.phase[rows] != Phase.BACKWARD)]
     fused = outermost(timeline, steady(timeline, rows))
-    backends = _backends(timeline, fused)
+    backends = backends_of(timeline, fused)
     for row, backend in zip(fused.tolist(), backends, strict=True):
         inputs = trace.inputs_of(row)
         query, key, value, mask = (inputs.shape(k) for k in range(4))
@@ -185,34 +105,6 @@ def _cores(timeline: Timeline) -> Iterator[AttentionCall]:
 
 def _heads_first(dims: Dims) -> Dims:
     return (dims[0], dims[2], dims[1], dims[3]) if len(dims) == 4 else dims
-
-
-def _backends(timeline: Timeline, fused: IntArray) -> list[Backend]:
-    """What computes each fused attention: by the kernels it launched, else by the operators inside it."""
-    trace = timeline.trace
-    found: list[Backend] = []
-    launched = launched_by(timeline, fused)
-    for row, kernels in zip(fused.tolist(), launched, strict=True):
-        operators = [row]
-        for operator in operators:
-            operators += timeline.tree.children(operator).tolist()
-        names = [trace.name_of(operator) for operator in operators]
-        attending = kernels[timeline.kernel_class[kernels] == KernelClass.ATTENTION]
-        by_name = _first(_BACKEND_OF_OPERATOR, names)
-        by_kernel = _first(_BACKEND_OF_KERNEL, [trace.name_of(kernel) for kernel in attending.tolist()])
-        # An operator's name says which way PyTorch went; on AMD two libraries may be behind the same one.
-        is_told = by_name is not None and by_kernel not in (Backend.CK, Backend.TRITON)
-        found.append((by_name if is_told else by_kernel or by_name) or Backend.OTHER)
-    return found
-
-
-def _first(table: tuple[tuple[re.Pattern[str], Backend], ...], names: list[str]) -> Backend | None:
-    return next((backend for pattern, backend in table if any(pattern.search(name) for name in names)), None)
-
-
-def backend_of_kernel(name: str) -> Backend:
-    """What library a fused kernel is of, by its name."""
-    return _first(_BACKEND_OF_KERNEL, [name]) or Backend.OTHER
 
 
 def _unfused(timeline: Timeline, passes: Passes) -> AttentionCall:
@@ -231,19 +123,11 @@ def _unfused(timeline: Timeline, passes: Passes) -> AttentionCall:
     scores = {passes.scores, passes.softmax, passes.values}
     masks = set(on_scores(timeline, passes).tolist())
     part = [
-        Part.COMPUTE if row in scores else _part_on_scores(timeline, row) if row in masks else _part(timeline, row, ())
+        Part.COMPUTE if row in scores else part_on_scores(timeline, row) if row in masks else part_of(timeline, row)
         for row in rows
     ]
     core = np.array(rows, dtype=np.int64)
     return AttentionCall(passes.scores, Backend.UNFUSED, *sizes, (), core, core, np.array(part, dtype=np.int8))
-
-
-def _part_on_scores(timeline: Timeline, row: int) -> Part:
-    """What an operator between the products does to the scores: a tensor added to them is a mask or a bias."""
-    name = timeline.trace.name_of(row)
-    if name in ("aten::add", "aten::add_", "aten::sub"):
-        return Part.MASKS if timeline.trace.inputs_of(row).shape(1) else Part.OTHER
-    return _part(timeline, row, ())
 
 
 def _bounds(
@@ -275,7 +159,7 @@ def _with_neighbours(
 ) -> AttentionCall:
     ops = around[before:after]
     own = dict(zip(core.core.tolist(), core.part.tolist(), strict=True))
-    part = [own[row] if row in own else _part(timeline, row, core.key) for row in ops.tolist()]
+    part = [own[row] if row in own else part_of(timeline, row, core.key) for row in ops.tolist()]
     return replace(core, ops=ops, part=np.array(part, dtype=np.int8))
 
 
@@ -296,23 +180,6 @@ def enclosing_module(timeline: Timeline, row: int) -> int:
         outer = int(tree.parent[frame])
         frame = int(tree.python[outer]) if outer != NONE else NONE
     return frame
-
-
-def _part(timeline: Timeline, row: int, key: Dims) -> Part:
-    trace = timeline.trace
-    name = trace.name_of(row)
-    if name == "aten::cat" and _joins_cache(trace.inputs_of(row).dims, key):
-        return Part.CACHE
-    return next((part for pattern, part in _PART_OF_OPERATOR if pattern.search(name)), Part.OTHER)
-
-
-def _joins_cache(dims: tuple[Dims | tuple[Dims, ...], ...], key: Dims) -> bool:
-    """Whether `cat` joins kept keys with new ones: two tensors of four dimensions whose lengths make the keys'."""
-    parts = [part for part in (dims[0] if dims else ()) if isinstance(part, tuple)]
-    if len(parts) != 2 or len(parts[0]) != 4 or len(parts[1]) != 4 or len(key) < 2:
-        return False
-    differs = [k for k in range(4) if parts[0][k] != parts[1][k]]
-    return len(differs) == 1 and parts[0][differs[0]] + parts[1][differs[0]] == key[-2]
 
 
 def part_times_us(timeline: Timeline, calls: list[AttentionCall]) -> np.ndarray:

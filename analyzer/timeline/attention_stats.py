@@ -1,7 +1,7 @@
 """Attention statistics of a recording: per-head importance, how far attention reaches, how many tokens are real.
 
-`record --attention` measures them inside the model and writes them into the trace as ranges of no length, one for
-each execution of an attention layer, right behind its attention:
+The program measures them inside the model and writes them into the trace as ranges of no length, one for each
+execution of an attention layer, right behind its attention:
 
     torchtraceap.attention layer=blocks.3.attn importance=0.31,0.02,0.67 reach=8:0.62,16:0.97 valid=0.41
 

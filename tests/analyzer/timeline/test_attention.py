@@ -8,7 +8,9 @@ from tests.builders import TraceBuilder
 from tests.patterns.recorded import record
 from tests.shared import shared_timeline
 from torchtraceap.analyzer.timeline.attention import HeadShare, attention_table
-from torchtraceap.analyzer.timeline.attention_calls import Backend, Part, attention_calls
+from torchtraceap.analyzer.timeline.attention_backends import Backend
+from torchtraceap.analyzer.timeline.attention_calls import attention_calls
+from torchtraceap.analyzer.timeline.attention_parts import Part
 from torchtraceap.analyzer.timeline.attention_stats import AttentionStatistics, Reach, parse, text_of
 from torchtraceap.analyzer.timeline.build import build_timeline
 

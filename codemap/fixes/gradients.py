@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from weakref import WeakKeyDictionary
 
 from ..workspace import Workspace
 from .bindings import FUNCTIONS, walk_scope
@@ -12,6 +13,8 @@ from .outline import Outline, find, last_name
 _OFF = ("no_grad", "inference_mode")
 _DIFFERENTIATES = re.compile(r"\.backward\(|autograd\.grad\(|\.fit\(|jacobian\(|hessian\(|\bgrad\(")
 _RUNS = re.compile(r"^(if __name__\b|for |while |with |[\w.]+\()", re.MULTILINE)
+_NEVER: WeakKeyDictionary[Workspace, bool] = WeakKeyDictionary()
+"""The answer of `never_differentiates` for each workspace as long as it is open: all its cases ask for it."""
 _WITHOUT_GRAPH = ("detach", "data", "shape", "size", "dim", "device", "dtype", "ndim", "item", "tolist")
 _NUMBERS = (
     "item",
@@ -52,8 +55,10 @@ def never_differentiates(workspace: Workspace) -> bool:
 
     Of a library nobody knows what its callers do with what it gives.
     """
-    texts = [workspace.text(path) or "" for path in workspace.paths()]
-    return any(map(_RUNS.search, texts)) and not any(map(_DIFFERENTIATES.search, texts))
+    if workspace not in _NEVER:
+        texts = [workspace.text(path) or "" for path in workspace.paths()]
+        _NEVER[workspace] = any(map(_RUNS.search, texts)) and not any(map(_DIFFERENTIATES.search, texts))
+    return _NEVER[workspace]
 
 
 def is_only_detached(file: Outline, statement: ast.stmt) -> bool:

@@ -15,7 +15,7 @@ from torchtraceap.server.settings import Settings
 ROOT = Path(__file__).parents[1]
 GUIDES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 LINK = re.compile(r"\]\((?!\w+:)([^)#\s]+)[^)]*\)")
-COMMAND = re.compile(r"^(?:\$ )?(torchtraceap .+)$", re.MULTILINE)
+COMMAND = re.compile(r"^(?:\$ )?(torchtraceap .+)$|`(torchtraceap [^`]+)`", re.MULTILINE)
 MAKE = re.compile(r"(?:`|^)make ([a-z]+)\b", re.MULTILINE)
 PATTERN_ROW = re.compile(r"^\| (TAP\d{3}) \| \[(.+?)\]\(patterns/(.+?)\.md\) \| (.+?) \| (\w+) \|$", re.MULTILINE)
 SETTING = re.compile(r"^\| `(\w+)` \| `(.+?)` \|", re.MULTILINE)
@@ -26,7 +26,7 @@ def commands_shown():
     return [
         (guide.name, shlex.split(line, comments=True))
         for guide in GUIDES
-        for line in COMMAND.findall(guide.read_text())
+        for line in map("".join, COMMAND.findall(guide.read_text("utf-8")))
     ]
 
 

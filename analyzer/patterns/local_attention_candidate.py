@@ -2,7 +2,7 @@
 
 Why it is slow: full attention costs tokens x tokens; where a window holds nearly all of the weight, attention within
 windows costs tokens x window.
-Trace: how far a layer's attention reaches, recorded by `record --attention`: a window of at most an eighth of the
+Trace: how far a layer's attention reaches, recorded by the program: a window of at most an eighth of the
 tokens to each side that holds 0.95 of the attention, in a layer of 256 tokens or more.
 Edit: the attention takes 1.5 times the share of the keys that the window spans: windows do not line up with the tiles
 that kernels work in.

@@ -2,7 +2,7 @@
 
 Why it is slow: sequences of different lengths are padded to the longest (or to a fixed length), and padded tokens go
 through every layer like real ones; in attention they count twice.
-Trace: the share of real tokens, recorded by `record --attention`, under 0.7. Without it a mask with one row for each
+Trace: the share of real tokens, recorded by the program, under 0.7. Without it a mask with one row for each
 sequence says that there is padding, not how much: a possibility that the source must confirm.
 Edit: attention takes the square of the share of real tokens, the layers on tensors of (sequences, tokens, width) the
 share itself: what packing or nested tensors would compute. Batches of like lengths come close to it.
@@ -58,7 +58,7 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
             occurrences=tuple(Occurrence(row, Edit()) for row in anchors.tolist()),
             evidence=(Evidence("mask", "mask", "x".join(map(str, call.mask)), "elements"),),
             probability=0.4,
-            unmeasured="record --attention",
+            unmeasured="the share of real tokens in the recording",
         )
 
 

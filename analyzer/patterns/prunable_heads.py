@@ -2,7 +2,7 @@
 
 Why it is slow: all heads of a layer are of one size, whatever they are worth; of many trained models a good part of the
 heads can go without the result changing.
-Trace: a layer's per-head importance, recorded by `record --attention`, with heads under a quarter of an even share, and
+Trace: a layer's per-head importance, recorded by the program, with heads under a quarter of an even share, and
 the time of its attention and its projections.
 Edit: the attention and the projections of its module take the share of the heads that are kept.
 Gate: recordings without the statistics; layers that would lose all their heads keep the best one.

@@ -8,7 +8,7 @@ from ...analyzer.findings import Fix, Related, Safety
 from .base import Case, Confirmation, Fixer
 from .bindings import FUNCTIONS
 from .edits import Patch
-from .outline import Outline
+from .outline import LOOPS, Outline
 from .scene import Frame, Scene, scene, searcher
 
 _SLUG = "cache-emptied-in-loop"
@@ -28,6 +28,16 @@ def _confirm(case: Case) -> Confirmation | None:
     return None
 
 
+def _confirm_in_loop(case: Case) -> Confirmation | None:
+    """The same, in functions that loop themselves: for traces that name no line."""
+    view = scene(case)
+    if view is None or not any(
+        isinstance(above, LOOPS) for one in view.here.statements for above in view.here.outline.ancestors(one)
+    ):
+        return None
+    return _confirm(case)
+
+
 def _calls_at(frame: Frame) -> list[ast.stmt]:
     """The statements beside the place that do nothing but empty the cache or collect."""
     file = frame.outline
@@ -40,11 +50,13 @@ def _calls_at(frame: Frame) -> list[ast.stmt]:
 
 def _is_after_failure(file: Outline, statement: ast.stmt) -> bool:
     """Whether it runs only once something has failed: memory given back before a second try is needed there."""
+    below: ast.AST = statement
     for above in file.ancestors(statement):
         if isinstance(above, FUNCTIONS):
             return False
-        if isinstance(above, ast.ExceptHandler):
+        if isinstance(above, ast.ExceptHandler) or (isinstance(above, ast.Try) and below in above.finalbody):
             return True
+        below = above
     return False
 
 
@@ -86,4 +98,4 @@ def _has_lines_alone(file: Outline, removed: list[ast.stmt]) -> bool:
     )
 
 
-FIXER = Fixer(_SLUG, _confirm, searcher(_confirm, ("empty_cache", "gc.collect")), required=True)
+FIXER = Fixer(_SLUG, _confirm, searcher(_confirm_in_loop, ("empty_cache", "gc.collect")), required=True)

@@ -7,7 +7,7 @@ import re
 
 from ...analyzer.findings import Fix, Safety
 from .base import Case, Confirmation, Cure, Fixer
-from .bindings import walk_scope
+from .bindings import FUNCTIONS, walk_scope
 from .edits import Patch
 from .imports import name_for
 from .models import assigned_target, model_call, only_model_call
@@ -57,6 +57,8 @@ def _there_and_back(view: Scene) -> Confirmation | None:
         return Confirmation(
             place, message="what is called in between may need float32: give it weights in half precision"
         )
+    if any(_is_conditional(file, call) for call in casts):
+        return Confirmation(place, message="a cast is done only for some types: others need it")
     patch = Patch(file)
     for call in casts:
         assert isinstance(call.func, ast.Attribute)
@@ -66,6 +68,16 @@ def _there_and_back(view: Scene) -> Confirmation | None:
         else:
             patch.replace_span(file.span(call.func.value)[1], file.span(call)[1], _bracket(file, call))
     return Confirmation(place, (Fix(_SLUG, "Keep one type: drop the casts", Safety.UNSAFE, patch.edits()),))
+
+
+def _is_conditional(file: Outline, call: ast.Call) -> bool:
+    """Whether a cast stands in a branch: what it is for may be what other types cannot do."""
+    for above in file.ancestors(call):
+        if isinstance(above, (*FUNCTIONS, ast.Module)):
+            return False
+        if isinstance(above, ast.If | ast.IfExp):
+            return True
+    return False
 
 
 def _is_only(statement: ast.Assign, receiver: ast.expr) -> bool:

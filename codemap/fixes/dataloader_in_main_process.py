@@ -65,9 +65,14 @@ def _fix(resolver: Resolver, loader: Value, device: DeviceFacts) -> tuple[Fix | 
     if given.value is None or isinstance(given.value.node, ast.Constant):
         added["num_workers"] = workers
     else:
-        zeros = [one for one in constants(resolver, given.value) if getattr(one.node, "value", 1) in (0, None)]
+        found = constants(resolver, given.value)
+        zeros = [one for one in found if getattr(one.node, "value", 1) in (0, None)]
         if not zeros:
             return None, "num_workers comes from a setting that is not in the source"
+        if len(zeros) > 1:
+            return None, "num_workers is set to 0 in several places"
+        if len(found) > 1:
+            return None, "num_workers is 0 only for some of those who pass it"
         setting = patch if zeros[0].outline is loader.outline else Patch(zeros[0].outline)
         setting.replace(zeros[0].node, workers)
         edits = setting.edits() if setting is not patch else ()

@@ -41,7 +41,8 @@ def _confirm(case: Case) -> Confirmation | None:
         patch.replace(literal[0].node, "True")
     else:
         column = loader.outline.position(loader.outline.span(loader.node)[0])[1] - 1
-        text = edit_call(loader.outline.segment(loader.node), {"persistent_workers": "True"}, column=column)
+        added = {"persistent_workers": _kept_if_any(view.resolver, loader)}
+        text = edit_call(loader.outline.segment(loader.node), added, column=column)
         patch.replace(loader.node, text)
     safety = Safety.UNSAFE if _changes_by_epoch(view.resolver, loader) else Safety.SAFE
     fix = Fix(_SLUG, "Keep the workers (persistent_workers)", safety, patch.edits())
@@ -63,6 +64,18 @@ def _ends_workers(resolver: Resolver, loader: Value) -> bool:
     return bool(values) and not any(values)
 
 
+def _kept_if_any(resolver: Resolver, loader: Value) -> str:
+    """What to pass: True is an error without workers, of which a setting may ask for none."""
+    workers = loader_argument(resolver, loader, "num_workers").value
+    is_here = workers is not None and workers.node in (
+        *getattr(loader.node, "args", ()),
+        *(keyword.value for keyword in getattr(loader.node, "keywords", ())),
+    )
+    if workers is None or not is_here or not isinstance(workers.node, ast.Name | ast.Attribute):
+        return "True"
+    return f"{loader.outline.segment(workers.node)} > 0"
+
+
 def _is_keyword_of(loader: Value, given: Value) -> bool:
     assert isinstance(loader.node, ast.Call)
     return any(keyword.value is given.node and isinstance(given.node, ast.Constant) for keyword in loader.node.keywords)
@@ -77,5 +90,5 @@ FIXER = Fixer(
     _SLUG,
     _confirm,
     searcher(_confirm, ("DataLoader",)),
-    cure=Cure(re.compile(r"\bpersistent_workers\s*=\s*True"), is_elsewhere=True),
+    cure=Cure(re.compile(r"\bpersistent_workers\s*=\s*(?!False)\w"), is_elsewhere=True),
 )

@@ -9,7 +9,7 @@ def make(data, workers=2):
         data,
         batch_size=4,
         num_workers=workers,
-        persistent_workers=True,  # the default
+        persistent_workers=workers > 0,  # the default
     )
 
 

@@ -17,6 +17,7 @@ from ..workspace import Workspace
 from .bindings import FUNCTIONS, Binding, walk_scope
 from .outline import COMPREHENSIONS, Outline, Scope, last_name, outline
 
+_CONTAINERS = frozenset(("Sequential", "ModuleList"))
 _MAX_VISITED = 400
 _MAX_DEPTH = 20
 _MAX_EFFORT = 3000
@@ -249,6 +250,15 @@ class Resolver:
         yield from (Value(file, arg) for arg in call.args)
         if made is not None:
             yield from (Value(file, keyword.value) for keyword in call.keywords)
+            yield from self._passed_up(made)
+
+    def _passed_up(self, made: Definition) -> Iterator[Value]:
+        """What a class derived from a container of modules fills it with: `super().__init__(conv, norm)`."""
+        if not _CONTAINERS.isdisjoint(name.rpartition(".")[2] for name in self.base_names(made)):
+            for one in self.bases(made):
+                for call in one.outline.calls("__init__"):
+                    if one.outline.enclosing_class(call) is one.node:
+                        yield from (Value(one.outline, arg) for arg in call.args)
 
     def _of_item(self, held: Value, key: object) -> Iterator[Value]:
         """The value under one key of dict displays and of `d[key] = ...`, or at one place of tuples; else all."""

@@ -11,6 +11,7 @@ from .parameters import Walk, tensor_of
 
 _BAD_MASKS = ("isnan", "isinf", "isposinf", "isneginf")
 _NORMS = ("norm", "vector_norm")
+_INFINITIES = ('float("inf")', "float('inf')", "math.inf", "torch.inf", "np.inf", "inf")
 _READS = ("item", "tolist", "numpy", "cpu", "any", "all", "equal", "isfinite", "isnan", "isinf")
 _MODULES = ("torch", "linalg", "LA", "math", "np")
 
@@ -70,6 +71,15 @@ class Reader:
                 return SquaredNorm(tensor, "2") if tensor else None
             case _:
                 return None
+
+    def peak(self, node: ast.expr) -> str | None:
+        """The tensor whose largest absolute value this is: `g.abs().max().item()`, `g.norm(float("inf"))`."""
+        norm = self._norm(node)
+        if norm is not None:
+            return norm.tensor if norm.order in _INFINITIES else None
+        largest = _reduced(self._plain(node), ("max", "amax"))
+        absolute = None if largest is None else _reduced(self._plain(largest), ("abs",))
+        return None if absolute is None else self.tensor(absolute)
 
     def condition(self, test: ast.expr, *, negated: bool = False) -> str | None:
         """What must hold of a parameter that the loop goes on with; None where its names can't say it."""

@@ -11,7 +11,7 @@ from .models import assigned_target
 from .outline import last_name
 from .resolve import Resolver, Value, Wanted
 from .scene import Scene
-from .settings import argument
+from .settings import argument, constants
 
 _BUILDERS = ("build", "create", "get", "make", "configure")
 
@@ -52,11 +52,15 @@ def is_built_optimizer(value: Value) -> bool:
 
 
 def asks_for(resolver: Resolver, optimizer: Value, name: str) -> bool:
-    """Whether the constructor asks for an implementation (`fused`, `foreach`), or may by an expression."""
+    """Whether the constructor asks for an implementation (`fused`, `foreach`), or may by an expression.
+
+    A setting whose every known value is false asks for none.
+    """
     held = argument(resolver, optimizer, name)
     if held.is_unknown or held.value is None:
         return False
-    return not (isinstance(held.value.node, ast.Constant) and held.value.node.value in (False, None))
+    given = [one.node for one in constants(resolver, held.value)]
+    return not given or any(isinstance(node, ast.Constant) and node.value not in (False, None) for node in given)
 
 
 def choosing(resolver: Resolver, optimizer: Value, chosen: str) -> tuple[TextEdit, ...]:

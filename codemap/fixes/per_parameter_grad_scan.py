@@ -1,7 +1,8 @@
 """A loop that asks every gradient for its norm, or whether it is finite: one multi-tensor norm, read once.
 
-A sum of squared norms becomes the square of the total norm. A check stays as it is written, and runs only where the
-total norm is not finite, which it is whenever any element is not: names and counts are found as before.
+A sum of squared norms becomes the square of the total norm, a running maximum the total of order infinity. A check
+stays as it is written, and runs only where the total norm is not finite, which it is whenever any element is not: names
+and counts are found as before.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from .versions import is_older
 
 _SLUG = "per-parameter-grad-scan"
 _TITLE = "Take one norm over all gradients and read it once"
-_BY_HAND = "the loop does more than sum squared norms or look for values that are not finite"
+_BY_HAND = "the loop does more than sum squared norms, keep the largest or look for values that are not finite"
 
 
 @dataclass(slots=True)
@@ -33,6 +34,8 @@ class _Body:
     conditions: list[str] = field(default_factory=list)
     sums: list[tuple[ast.stmt, str, SquaredNorm]] = field(default_factory=list)
     """Statements that add a squared norm to a name."""
+    peaks: list[tuple[str, str]] = field(default_factory=list)
+    """Names that keep the largest absolute value, and of which tensor."""
     checks: list[tuple[ast.stmt, str]] = field(default_factory=list)
     """Statements that act only on a tensor that is not finite."""
 
@@ -108,6 +111,13 @@ def _of_loop(loop: ast.For, walk: Walk) -> Fix | None:
     if loop.orelse or not _read_body(body, walk, loop.body) or not _is_replaceable(body, walk, loop):
         return None
     file, patch = walk.file, Patch(walk.file)
+    if body.peaks:
+        name, tensor = body.peaks[0]
+        walk = replace(walk, conditions=tuple(body.conditions))
+        total = _total(patch, walk.gathered(tensor), 'float("inf")')
+        replace_lines(patch, loop, [f"{name} = max({name}, {total}.item())"], without=None)
+        # Python's `max` passes over a gradient that is NaN, and keeps what it had.
+        return Fix(_SLUG, _TITLE, Safety.UNSAFE, patch.edits())
     tensor, order = body.checks[0][1] if body.checks else body.sums[0][2].tensor, "2"
     grads = unused_name(file, loop, ("grads", "all_grads", "scanned_grads"))
     narrowed = replace(walk, conditions=tuple(body.conditions))
@@ -128,7 +138,9 @@ def _of_loop(loop: ast.For, walk: Walk) -> Fix | None:
 
 def _is_replaceable(body: _Body, walk: Walk, loop: ast.For) -> bool:
     """Whether all that the loop does is about one tensor, and nothing depends on the order or is read behind it."""
-    tensors = {norm.tensor for _, _, norm in body.sums} | {tensor for _, tensor in body.checks}
+    if body.peaks and (len(body.peaks) > 1 or body.sums or body.checks):
+        return False
+    tensors = {norm.tensor for _, _, norm in body.sums} | {tensor for _, tensor in (*body.checks, *body.peaks)}
     orders = {norm.order for _, _, norm in body.sums}
     if len(tensors) != 1 or len(orders) > 1:
         return False
@@ -180,6 +192,12 @@ def _read_body(body: _Body, walk: Walk, statements: list[ast.stmt]) -> bool:
                 if squared is None:
                     return False
                 body.sums.append((statement, added[0], squared))
+                continue
+            case ast.Assign(
+                targets=[ast.Name(id=name)],
+                value=ast.Call(func=ast.Name(id="max"), args=[ast.Name(id=kept), new], keywords=[]),
+            ) if kept == name and (tensor := reader.peak(new)) is not None:
+                body.peaks.append((name, tensor))
                 continue
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 body.aliases[name] = value

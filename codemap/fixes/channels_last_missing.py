@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ...analyzer.findings import Fix, Related, Safety
 from .base import Case, Confirmation, Fixer
+from .conv_norm import holds_layers
 from .edits import Patch
-from .memory_format import convert_input, convert_model, has_views, is_converted
+from .memory_format import convert_input, convert_model, has_views, is_converted, is_handed_out
 from .models import CALL_WORDS, ModelCall, assigned_target, chain_end, model_call
 from .resolve import Value
 from .scene import Scene, scene, searcher
@@ -13,6 +14,7 @@ from .scene import Scene, scene, searcher
 _SLUG = "channels-last-missing"
 _KNOWN = ("torch.nn.", "torchvision.models.", "timm.")
 """Libraries whose models take the layout."""
+_DEEP = ("Conv3d", "ConvTranspose3d")
 
 
 def _confirm(case: Case) -> Confirmation | None:
@@ -27,7 +29,10 @@ def _confirm(case: Case) -> Confirmation | None:
         return None
     place = file.location(file.statement(construction.node), case.location)
     called = model.outline.location(model.outline.statement(model.call), case.location)
-    return Confirmation(place, (_fix(view, model, construction),), (Related("the model's input", called),))
+    related = (Related("the model's input", called),)
+    if holds_layers(view.resolver, construction, _DEEP):
+        return Confirmation(place, (), related, "it has 3-D layers too, whose weights cannot take channels_last")
+    return Confirmation(place, (_fix(view, model, construction),), related)
 
 
 def _fix(view: Scene, model: ModelCall, construction: Value) -> Fix:
@@ -46,6 +51,8 @@ def _fix(view: Scene, model: ModelCall, construction: Value) -> Fix:
 
 def _keeps_working(view: Scene, construction: Value) -> bool:
     """Whether no module in sight calls `.view(...)`, which raises on some channels_last tensors."""
+    if is_handed_out(construction):
+        return False
     made = view.resolver.instance_class(construction)
     if made is None:
         return construction.outline.dotted(getattr(construction.node, "func", construction.node)).startswith(_KNOWN)

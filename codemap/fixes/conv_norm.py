@@ -51,6 +51,13 @@ def module_classes(resolver: Resolver, construction: Value) -> list[Definition]:
     return list(found.values())
 
 
+def holds_layers(resolver: Resolver, construction: Value, kinds: tuple[str, ...]) -> bool:
+    """Whether a model that is constructed there makes layers of these names, itself or in its parts in sight."""
+    roots: list[tuple[Outline, ast.AST]] = [(construction.outline, construction.node)]
+    roots += [(one.outline, one.node) for one in module_classes(resolver, construction)]
+    return any(is_layer(Value(file, call), kinds) for file, root in roots for call in find(root, ast.Call))
+
+
 def pairs_in(resolver: Resolver, owner: Definition) -> list[LayerPair]:
     """The pairs that a class or function holds: by its `forward`, and in the `nn.Sequential`s that it makes."""
     found: list[LayerPair] = []

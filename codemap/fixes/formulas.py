@@ -127,8 +127,11 @@ def recognise(resolver: Resolver, value: Value, block: Block) -> Match | None:
     leaves = [leaf for leaf in reading.leaves.values() if leaf is not reading.epsilon]
     if not reading.is_plausible or not 1 <= len(leaves) <= _MOST_OPERANDS:
         return None
+    known: dict[ast.expr, Layout] = {}
     for operands in _roles(leaves):
-        layouts = {_layout(resolver, value.outline, one) for one in operands[1:] if one is not None}
+        parameters = [one for one in operands[1:] if one is not None]
+        known |= {one: _layout(resolver, value.outline, one) for one in parameters if one not in known}
+        layouts = {known[one] for one in parameters}
         if len(layouts) > 1 or Layout.OTHER in layouts:
             continue
         layout = next(iter(layouts), Layout.NONE)

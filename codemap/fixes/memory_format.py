@@ -51,6 +51,11 @@ def is_converted(file: Outline, target: ast.expr | None, chain: ast.expr) -> boo
     )
 
 
+def is_handed_out(construction: Value) -> bool:
+    """Whether a helper returns what it makes, to callers who may not want the layout."""
+    return isinstance(construction.outline.statement(construction.node), ast.Return)
+
+
 def convert_model(patch: Patch, construction: ast.expr, to: Layout = IMAGES) -> None:
     """`.to(device)` at the end of the model's construction also sets the layout; else a `.to` of its own does."""
     file = patch.outline

@@ -105,7 +105,6 @@ SET_ITEM: dict[str, float] = _keys((), ("__setitem__", "__getitem__", "__index__
 
 INDEX_SLICE: dict[str, float] = _keys(("slice", "item"))
 INDEX_NONE: dict[str, float] = _keys(("unsqueeze",))
-INDEX_ALL: dict[str, float] = _keys(("alias",))
 INDEX_NUMBER: dict[str, float] = _keys(("select",))
 INDEX_ANY: dict[str, float] = {
     **_keys(("select", "slice", "item", "unsqueeze", "empty", "to", "lift_fresh", "detach_", "_to_copy", "copy_")),

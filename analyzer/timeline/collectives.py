@@ -67,7 +67,6 @@ _KINDS: tuple[tuple[re.Pattern[str], CollectiveKind], ...] = tuple(
 )
 """Tried in order on the small letters of a name, underscores left out."""
 _BACKEND_RANGE = re.compile(r"^(gloo|mpi|ucc):")
-_RECORD = "record_param_comms"
 
 
 def find_collectives(timeline: Timeline) -> Collectives:

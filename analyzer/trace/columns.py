@@ -41,7 +41,6 @@ DTYPES = {
     "sync_stream": np.int64,
     "sync_event": np.int64,
 }
-TIMES = ("ts_ns", "dur_ns")
 
 Read = Callable[[Iterable[Args]], list[Scalar]]
 """Reads one field of many events. Written out as comprehensions: this is where most of the time goes."""

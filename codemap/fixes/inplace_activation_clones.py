@@ -16,25 +16,9 @@ from .resolve import Value
 from .scene import Scene, scene, searcher
 
 _SLUG = "inplace-activation-clones"
-_MODULES = {
-    "SiLU": 0,
-    "Hardswish": 0,
-    "Mish": 0,
-    "ReLU6": 0,
-    "Hardsigmoid": 0,
-    "Hardtanh": 2,
-    "Threshold": 2,
-}
+_MODULES = {"SiLU": 0, "Hardswish": 0, "Mish": 0, "ReLU6": 0, "Hardsigmoid": 0, "Hardtanh": 2, "Threshold": 2}
 """Modules whose backward needs their input, and the position of `inplace` among their arguments."""
-_FUNCTIONS = {
-    "silu": 1,
-    "hardswish": 1,
-    "mish": 1,
-    "relu6": 1,
-    "hardsigmoid": 1,
-    "hardtanh": 3,
-    "threshold": 3,
-}
+_FUNCTIONS = {"silu": 1, "hardswish": 1, "mish": 1, "relu6": 1, "hardsigmoid": 1, "hardtanh": 3, "threshold": 3}
 _KIND_OF_OPERATOR = {
     "aten::silu_": ("SiLU", "silu"),
     "aten::hardswish_": ("Hardswish", "hardswish"),

@@ -46,10 +46,15 @@ def _confirm(case: Case) -> Confirmation | None:
         return None
     together = [found, *(one for one in written if one.statement is found.statement and _stands_beside(one, found))]
     file = view.here.outline
-    place = file.location(found.dropped[0] if found.dropped else found.statement, case.location)
+    place = file.location(found.dropped[0] if found.dropped else _shown(file, found), case.location)
     if is_older(case.device.torch_version, found.match.formula.since):
         return Confirmation(place)
     return Confirmation(place, (_fix(view, together),))
+
+
+def _shown(file: Outline, found: _Found) -> ast.expr | ast.stmt:
+    """The statement, or the lambda alone: a table of activations has one in each line."""
+    return next((above for above in file.ancestors(found.node) if isinstance(above, ast.Lambda)), found.statement)
 
 
 def _written_out(view: Scene) -> Iterator[_Found]:

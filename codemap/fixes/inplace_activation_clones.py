@@ -40,6 +40,13 @@ class _InPlace:
     argument: ast.keyword | int
     """The keyword, or the position of the argument."""
 
+    @property
+    def is_spelt(self) -> bool:
+        """Whether the call itself says True, and leaves it to no setting."""
+        if isinstance(self.argument, ast.keyword):
+            return _is_true(self.argument.value)
+        return _is_true(self.call.args[self.argument])
+
 
 def _confirm(case: Case) -> Confirmation | None:
     view = scene(case)
@@ -48,7 +55,7 @@ def _confirm(case: Case) -> Confirmation | None:
     kinds = _kinds(case)
     file = view.here.outline
     for call in view.here.calls():
-        if (found := _asked(file, call, kinds, _FUNCTIONS)) is not None:
+        if (found := _asked(view, Value(file, call), kinds, _FUNCTIONS)) is not None:
             return _functional(view, found)
     modules = _modules_run(view, kinds)
     if modules:
@@ -63,22 +70,29 @@ def _kinds(case: Case) -> frozenset[str]:
     return frozenset(kinds or [*_MODULES, *_FUNCTIONS])
 
 
-def _asked(file: Outline, call: ast.Call, kinds: frozenset[str], positions: dict[str, int]) -> _InPlace | None:
-    """The in-place argument of a call of one of the kinds, made now or by `partial` later, if it is plainly True."""
+def _asked(view: Scene, value: Value, kinds: frozenset[str], positions: dict[str, int]) -> _InPlace | None:
+    """The in-place argument of a call of one of the kinds, made now or by `partial` later, if it is or may be True."""
+    file, call = value.outline, value.node
+    assert isinstance(call, ast.Call)
     is_partial = last_name(call.func) == "partial" and bool(call.args)
     func = call.args[0] if is_partial else call.func
     name = last_name(func)
     if name not in kinds or name not in positions or not file.dotted(func).startswith("torch."):
         return None
-    return _in_place(file, call, positions[name] + is_partial)
+    return _in_place(view, file, call, positions[name] + is_partial)
 
 
-def _in_place(file: Outline, call: ast.Call, position: int) -> _InPlace | None:
+def _in_place(view: Scene, file: Outline, call: ast.Call, position: int) -> _InPlace | None:
     for keyword in call.keywords:
         if keyword.arg == "inplace":
-            return _InPlace(file, call, keyword) if _is_true(keyword.value) else None
+            return _InPlace(file, call, keyword) if _may_be_true(view, Value(file, keyword.value)) else None
     plain = len(call.args) > position and not any(isinstance(arg, ast.Starred) for arg in call.args)
-    return _InPlace(file, call, position) if plain and _is_true(call.args[position]) else None
+    return _InPlace(file, call, position) if plain and _may_be_true(view, Value(file, call.args[position])) else None
+
+
+def _may_be_true(view: Scene, value: Value) -> bool:
+    """Whether an argument is True, or a setting that somewhere is."""
+    return _is_true(value.node) or bool(view.resolver.find(value, lambda one: _is_true(one.node)))
 
 
 def _is_true(node: ast.expr) -> bool:
@@ -115,7 +129,7 @@ def _functional(view: Scene, found: _InPlace) -> Confirmation:
             return Confirmation(place)
         patch.insert(file.span(statement)[0], f"{given.id} = ")
         return Confirmation(place, (Fix(_SLUG, _TITLE, Safety.UNSAFE, patch.edits()),))
-    is_safe = given is not None and is_unread(view.resolver, Value(file, given), statement)
+    is_safe = found.is_spelt and given is not None and is_unread(view.resolver, Value(file, given), statement)
     return Confirmation(place, (Fix(_SLUG, _TITLE, _safety(is_safe), patch.edits()),))
 
 
@@ -151,9 +165,9 @@ def _modules_run(view: Scene, kinds: frozenset[str]) -> list[_InPlace]:
 def _module(view: Scene, value: Value, kinds: frozenset[str]) -> _InPlace | None:
     """A construction of an in-place module of one of the kinds: by its name, or by a class in a variable."""
     assert isinstance(value.node, ast.Call)
-    if (plain := _asked(value.outline, value.node, kinds, _MODULES)) is not None:
+    if (plain := _asked(view, value, kinds, _MODULES)) is not None:
         return plain
-    if not any(keyword.arg == "inplace" and _is_true(keyword.value) for keyword in value.node.keywords):
+    if not any(keyword.arg == "inplace" for keyword in value.node.keywords):
         return None
     if value.outline.dotted(value.node.func).startswith("torch."):
         return None
@@ -162,7 +176,7 @@ def _module(view: Scene, value: Value, kinds: frozenset[str]) -> _InPlace | None
         return one.outline.dotted(one.node).startswith("torch.nn.") and last_name(one.node) in kinds
 
     classes = view.resolver.find(Value(value.outline, value.node.func), is_kind)
-    return _in_place(value.outline, value.node, 0) if classes else None
+    return _in_place(view, value.outline, value.node, 0) if classes else None
 
 
 def _modules(view: Scene, modules: list[_InPlace]) -> Confirmation:
@@ -171,7 +185,7 @@ def _modules(view: Scene, modules: list[_InPlace]) -> Confirmation:
         _out_of_place(patches.setdefault(one.outline.path, Patch(one.outline)), one)
     first = modules[0]
     place = first.outline.location(first.call, view.case.location)
-    is_safe = all(_takes_fresh(view, Value(one.outline, one.call)) for one in modules)
+    is_safe = all(one.is_spelt and _takes_fresh(view, Value(one.outline, one.call)) for one in modules)
     edits = tuple(edit for patch in patches.values() for edit in patch.edits())
     fix = Fix(_SLUG, _TITLE, _safety(is_safe), edits)
     if place.line == view.case.location.line and place.path == view.case.location.path:

@@ -24,6 +24,7 @@ _CALLS = re.compile(
 )
 _SWITCH = re.compile(r"^use_(decord|torchcodec|turbojpeg|turbo_jpeg|nvjpeg|accimage|dali)$")
 """Options by which code chooses a faster reader."""
+_SWITCH_IN_TEXT = re.compile(_SWITCH.pattern.replace("^", r"\b").replace("$", r"\b"))
 _FOLDERS = frozenset({"ImageFolder", "DatasetFolder", "ImageNet", "Kinetics", "UCF101", "CocoDetection"})
 """Data sets of torchvision that decode."""
 
@@ -86,7 +87,7 @@ def _switched_off(view: Scene) -> Confirmation | None:
     workspace = view.resolver.workspace
     for path in workspace.paths():
         text = workspace.text(path)
-        file = outline(workspace.file(path)) if text is not None and "use_" in text else None
+        file = outline(workspace.file(path)) if text is not None and _SWITCH_IN_TEXT.search(text) else None
         for switch in _switches(file) if file is not None else ():
             assert file is not None
             patch = Patch(file)

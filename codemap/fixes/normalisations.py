@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .bindings import walk_scope
-from .outline import Outline, Scope, find
+from .outline import Outline, Scope, find, last_name
 from .resolve import Resolver, Value
 
 _ARRAYS = frozenset({"numpy.array", "numpy.asarray"})
 _FLOAT32 = frozenset({"numpy.float32", "torch.float32", "torch.float"})
+_OF_TENSORS = frozenset({"byte", "float", "half", "cpu", "cuda", "to", "detach", "permute", "unsqueeze", "contiguous"})
+"""Methods that tensors have and arrays lack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,8 @@ def normalisation_of(resolver: Resolver, value: Value) -> Normalisation | None:
     images = [leaf for leaf in leaves if leaf not in constants]
     if len(images) != 1 or not constants or not _may_be_image(value.outline, images[0]):
         return None
+    if any(isinstance(leaf, ast.List) and len(leaf.elts) == 1 for leaf in leaves) or _is_tensor(value):
+        return None  # `[0] * n` repeats a list
     arrays = tuple(leaf for leaf in constants if _is_double_array(resolver, Value(value.outline, leaf)))
     has_array = any(_is_listed(resolver, Value(value.outline, leaf)) for leaf in constants)
     scales = any(isinstance(leaf, ast.Constant) and leaf.value in (255, 255.0, 127.5) for leaf in constants)
@@ -65,13 +69,30 @@ def normalisation_of(resolver: Resolver, value: Value) -> Normalisation | None:
 
 def _may_be_image(file: Outline, node: ast.expr) -> bool:
     """Whether an expression can be an array of an image: not a tensor of torch, nor one number of a list."""
-    if any(file.dotted(call.func).startswith("torch.") for call in find(node, ast.Call)):
+    if not _is_read_back(node) and any(_is_torch(file, call) for call in find(node, ast.Call)):
         return False
     bound = file.lookup(node) if isinstance(node, ast.Name) else []
     if any(isinstance(one.node, ast.comprehension) for one in bound):
         return False
     made = [call for one in bound if one.value is not None for call in find(one.value, ast.Call)]
     return not any(file.dotted(call.func).startswith("torch.") for call in made)
+
+
+def _is_read_back(node: ast.expr) -> bool:
+    """Whether an expression is the array of a tensor: `x.cpu().numpy()`."""
+    return isinstance(node, ast.Call) and last_name(node.func) == "numpy"
+
+
+def _is_torch(file: Outline, call: ast.Call) -> bool:
+    """Whether a call is torch's, or that of a method that only tensors have."""
+    is_method = isinstance(call.func, ast.Attribute) and call.func.attr in _OF_TENSORS
+    return is_method or file.dotted(call.func).startswith("torch.")
+
+
+def _is_tensor(value: Value) -> bool:
+    """Whether a method of tensors is called on an expression's result."""
+    method = value.outline.parents[value.node]
+    return isinstance(method, ast.Attribute) and method.attr in _OF_TENSORS
 
 
 def _is_listed(resolver: Resolver, value: Value) -> bool:

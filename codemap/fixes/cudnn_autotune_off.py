@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 
 from ...analyzer.findings import Fix, Related, Safety
@@ -13,6 +14,9 @@ from .outline import Outline
 from .scene import scene, searcher
 
 _SLUG = "cudnn-autotune-off"
+_WORDS = ("model(", "net(", "__main__")
+_RUNS = (ast.If, ast.For, ast.While, ast.With, ast.Expr)
+"""Statements that a module of definitions has no need of."""
 _TITLE = "Let cuDNN choose kernels by trial"
 
 
@@ -46,10 +50,19 @@ def _switch_on(file: Outline) -> Fix:
     return Fix(_SLUG, _TITLE, Safety.SAFE, patch.edits())
 
 
+def _words_of(file: Outline) -> tuple[str, ...]:
+    """A file that is run, not one that only gives names: the setting is the program's to make, no library's."""
+    return _WORDS if any(isinstance(one, _RUNS) and not _is_text(one) for one in file.tree.body) else ()
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and not isinstance(statement.value, ast.Call)
+
+
 FIXER = Fixer(
     _SLUG,
     _confirm,
-    searcher(_confirm, ("model(", "net(", "__main__")),
+    searcher(_confirm, _WORDS, _words_of),
     required=True,
     cure=Cure(re.compile(r"benchmark\s*=\s*True"), is_elsewhere=True),
 )

@@ -8,7 +8,7 @@ from ...analyzer.findings import Fix, Safety
 from .base import Case, Confirmation, Fixer
 from .edits import Patch
 from .fresh import is_fresh
-from .outline import Outline, last_name
+from .outline import Outline, find, last_name
 from .resolve import Value
 from .scene import Scene, scene, searcher
 from .uses import Use, use_of, worst_use
@@ -37,7 +37,7 @@ def _clone(view: Scene, call: ast.Call) -> Confirmation | None:
     if _is_rebound(statement, root):
         return None  # its reads and those of the copy go by one name
     is_new = is_fresh(view.resolver, Value(file, root))
-    if use is Use.WRITTEN or (use is Use.KEPT and not is_new):
+    if use is Use.WRITTEN or (use is Use.KEPT and not is_new) or _is_written_by_called(view, call):
         return None  # the copy keeps the tensor as it is, or was
     if not is_new:
         other = worst_use(file, root) if isinstance(root, ast.Name | ast.Attribute) else Use.WRITTEN
@@ -51,6 +51,21 @@ def _clone(view: Scene, call: ast.Call) -> Confirmation | None:
     safety = Safety.SAFE if use is Use.READ or (is_new and use is Use.KEPT) else Safety.UNSAFE
     fix = Fix(_SLUG, "Read the tensor without copying it", safety, patch.edits())
     return Confirmation(file.location(statement, view.case.location), (fix,))
+
+
+def _is_written_by_called(view: Scene, call: ast.Call) -> bool:
+    """Whether the copy goes straight into a function of the workspace that writes to what it is given."""
+    file = view.here.outline
+    user = file.parents[call]
+    if not isinstance(user, ast.Call) or call not in user.args:
+        return False
+    called = view.resolver.definition(Value(file, user.func))
+    if called is None or isinstance(called.node, ast.ClassDef):
+        return False
+    position = user.args.index(call) + (called.outline.enclosing_class(called.node) is not None)
+    given = called.node.args.args[position : position + 1]
+    reads = [node for node in find(called.node, ast.Name) if given and node.id == given[0].arg]
+    return bool(reads) and worst_use(called.outline, reads[0]) is Use.WRITTEN
 
 
 def _is_rebound(statement: ast.stmt, root: ast.expr) -> bool:

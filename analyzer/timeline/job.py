@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -237,9 +238,11 @@ def _doubts(ranks: Sequence[Rank], compared: Sequence[Rank], shared: int) -> lis
     """What somebody who reads figures of this job should know."""
     found: list[str] = []
     world_size = max(rank.world_size for rank in ranks)
-    missing = sorted(set(range(world_size)) - {rank.number for rank in ranks})
+    known = sorted({rank.number for rank in ranks if 0 <= rank.number < world_size})
+    # The ends of each run alone: a trace may claim any number of ranks.
+    missing = [(before + 1, after - 1) for before, after in pairwise([-1, *known, world_size]) if after - before > 1]
     if missing:
-        found.append(f"of {world_size} ranks the job has {len(ranks)}; missing: {_listed(missing)}")
+        found.append(f"of {world_size} ranks the job has {len(ranks)}; missing: {_joined(missing)}")
     if len(compared) < len(ranks):
         odd = [rank.number for rank in ranks if not any(rank is one for one in compared)]
         found.append(f"not compared, as they do not have the same collectives: {_listed(odd)}")
@@ -250,10 +253,14 @@ def _doubts(ranks: Sequence[Rank], compared: Sequence[Rank], shared: int) -> lis
 
 def _listed(numbers: Sequence[int]) -> str:
     """`0-2, 5`."""
-    runs: list[list[int]] = []
+    runs: list[tuple[int, int]] = []
     for number in numbers:
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
+        if runs and number == runs[-1][1] + 1:
+            runs[-1] = (runs[-1][0], number)
         else:
-            runs.append([number])
-    return ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
+            runs.append((number, number))
+    return _joined(runs)
+
+
+def _joined(runs: Sequence[tuple[int, int]]) -> str:
+    return ", ".join(f"{first}-{last}" if last > first else str(first) for first, last in runs)

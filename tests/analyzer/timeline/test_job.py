@@ -94,6 +94,14 @@ def test_ranks_that_are_missing_or_damaged_are_said():
     )
 
 
+def test_a_claimed_number_of_ranks_is_not_counted_out():
+    traces = [
+        replace(trace, info=replace(trace.info, distributed=replace(trace.info.distributed, world_size=10**15)))
+        for trace in play_ranks(body, ranks=3, steps=1)[1:]
+    ]
+    assert f"of {10**15} ranks the job has 2; missing: 0, 3-{10**15 - 1}" in job_of(traces).problems
+
+
 def test_nothing_to_analyse_is_an_error_that_says_why():
     with pytest.raises(TraceError, match="a: gone; b: gone"):
         analyze_job(["a: gone", "b: gone"])

@@ -24,7 +24,10 @@ _EVALUATES = re.compile(
     r"eval|valid|test|infer|predict|sample|generat|embed|extract|score|demo|benchmark", re.IGNORECASE
 )
 _WORDS = ("model(", "net(", "encoder(", "decoder(", "generator(", "discriminator(", "backbone(", "teacher(", "student(")
-_VERBS = "get|set|build|create|make|load|save|setup|init|check|export|unwrap|convert|parse|wrap|register|compile|print"
+_VERBS = (
+    "get|set|build|create|make|load|save|setup|init|check|export|unwrap|convert|parse|wrap|register|compile|print|"
+    "fuse|quantize|prepare|freeze|replace|update|reset|summarize|trace|script|prune|copy|clone|download|log|show"
+)
 _MODEL = re.compile(
     rf"(?!({_VERBS})_)(\w+_)?(model|net|network|encoder|decoder|generator|discriminator|backbone|teacher|student)"
 )

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...analyzer.trace.model import FloatArray
 from .numeric import EPSILON, UnknownError
-from .outline import Outline
+from .outline import Outline, last_name
 from .reading import Leaf, Reading
 from .resolve import Resolver, Value
 from .straight import Block
@@ -148,9 +148,18 @@ def recognise(resolver: Resolver, value: Value, block: Block) -> Match | None:
 
 def _layout(resolver: Resolver, outline: Outline, parameter: ast.expr) -> Layout:
     """How a weight or bias lies, by the sizes that it was made with."""
-    made = resolver.find(Value(outline, parameter), lambda one: isinstance(one.node, ast.Call) and _is_filled(one))
+    made = resolver.find(
+        Value(outline, parameter), lambda one: isinstance(one.node, ast.Call) and _is_filled(one), _keeps_layout
+    )
     layouts = {_layout_of(one.node) for one in made if isinstance(one.node, ast.Call)}
     return Layout.ASSUMED if not layouts else layouts.pop() if len(layouts) == 1 else Layout.OTHER
+
+
+def _keeps_layout(value: Value) -> bool:
+    """Whether what an expression is made of lies as it does: a view or a part of a parameter lies otherwise."""
+    if isinstance(value.node, ast.Call):
+        return last_name(value.node.func) in ("Parameter", "Buffer", "to", "clone", "requires_grad_")
+    return not isinstance(value.node, ast.Subscript)
 
 
 def _is_filled(value: Value) -> bool:

@@ -36,6 +36,8 @@ def _cuts_patches(resolver: Resolver, layer: Value) -> bool:
     kernel, stride = given_to(resolver, layer, "kernel_size"), given_to(resolver, layer, "stride")
     if kernel is None or stride is None or is_opaque(layer) or not _is_same(resolver, kernel, stride):
         return False
+    if set(_numbers(resolver, kernel)) == {1}:  # a 1x1 convolution is a product already
+        return False
     for name, harmless in (("padding", 0), ("dilation", 1), ("groups", 1)):
         passed = given_to(resolver, layer, name)
         is_valid = passed is not None and name == "padding" and getattr(passed.node, "value", "") == "valid"

@@ -30,7 +30,7 @@ def _confirm(case: Case) -> Confirmation | None:
     for frame in view.frames:
         file = frame.outline
         for call in frame.calls():
-            if not _asks_for_weights(call) or not _is_module(view.resolver, file, call) or not drops_second(file, call):
+            if not _asks_for_weights(call) or not drops_second(file, call) or not _is_module(view.resolver, file, call):
                 continue
             place = file.location(file.statement(call), case.location)
             fix = Fix(_SLUG, "Ask for no attention weights (need_weights=False)", Safety.SAFE, _edits(file, call))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import re
 
+from libcst import ParserSyntaxError
+
 from ...analyzer.findings import Fix, Related, Safety
 from .attention import read_attention
 from .attention_parts import Attention, Mask, MaskKind, Needed, Refusal, find_module, is_softmax, swaps_last
@@ -117,7 +119,10 @@ def _fix(resolver: Resolver, found: Attention, device: DeviceFacts) -> Fix:
     text = shape(f"{call}{_NO_HEAD}" if found.is_three_dimensional else call)
     if _is_viewed(file, found.product, 3 if found.is_three_dimensional else 4):
         text += ".contiguous()"  # the fused call leaves the heads behind the tokens; a product has them as they read
-    parse(text)  # raises rather than offer a text that is no expression
+    try:
+        parse(text)
+    except ParserSyntaxError as error:
+        raise Refusal("its parts are no arguments as they stand") from error
     patch.replace_span(start, end, text)
     patch.delete([one for one in found.statements if one is not file.statement(found.product)])
     safety = Safety.SAFE if is_exact else Safety.UNSAFE

@@ -53,7 +53,9 @@ def is_compilation(file: Outline, node: ast.expr) -> bool:
     dotted = file.dotted(node.func)
     if dotted in _NAMES:
         return True
-    is_method = isinstance(node.func, ast.Attribute) and node.func.attr == "compile" and not node.args
+    # `Module.compile` gives nothing: what is used is another library's.
+    is_alone = isinstance(file.parents[node], ast.Expr)
+    is_method = is_alone and isinstance(node.func, ast.Attribute) and node.func.attr == "compile" and not node.args
     has_others = any(keyword.arg not in _OPTIONS for keyword in node.keywords)
     return is_method and not has_others and dotted.partition(".")[0] not in ("re", "torch", "jit")
 

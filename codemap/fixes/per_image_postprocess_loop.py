@@ -15,7 +15,7 @@ from .scene import fixable, scene, searcher
 
 _SLUG = "per-image-postprocess-loop"
 _READS = frozenset({"item", "tolist", "numpy", "cpu", "nonzero", "masked_select", "unique"})
-_PASSED = frozenset({"item", "tolist", "cpu", "detach", "numpy", "flatten", "ravel"})
+_PASSED = frozenset({"item", "tolist", "cpu", "detach", "numpy"})
 """Methods that a value goes through on its way to Python and that a list of numbers does without."""
 _WORKERS = ("post", "decode", "box", "keypoint", "contour", "one_", "single")
 """In names of functions that take one result apart."""

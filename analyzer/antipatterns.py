@@ -10,7 +10,7 @@ from .detected import AUTO, DEFAULTS, Analysis, Detected, Options
 from .findings import Finding
 from .patterns.base import Pattern
 from .patterns.registry import selected_patterns
-from .timeline.family import Family, recognize
+from .timeline.family import Family, recognise
 from .timeline.model import Timeline
 
 MODEL_TYPES = (AUTO, *(family.value for family in Family))
@@ -47,7 +47,7 @@ class AntiPatternDetector:
         """What the rules find, in order of code; nothing is priced yet. Raises ValueError as `check` does."""
         if unknown := set(groups) - set(self.groups):
             raise ValueError(f"no group {', '.join(sorted(unknown))}; there are {', '.join(self.groups)}")
-        family = self._family or recognize(timeline)
+        family = self._family or recognise(timeline)
         detected: list[Detected] = []
         failures: list[str] = []
         for pattern in self.pattern_db.values():

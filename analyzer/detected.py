@@ -40,7 +40,7 @@ class Options:
     select: Collection[str] = ()
     ignore: Collection[str] = ()
     model_type: str = AUTO
-    """A `Family` by its value, or "auto": recognized in the trace, else in the source."""
+    """A `Family` by its value, or "auto": recognised in the trace, else in the source."""
     with_feature_maps: bool = False
     """Whether the report lists every layer's feature map."""
 

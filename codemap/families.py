@@ -38,7 +38,7 @@ _ABOVE = (Family.DETECTION, Family.GENERATIVE)
 """Families that are built with parts of the others: a backbone, a U-Net, attention."""
 
 
-def recognize(workspace: Workspace, files: Iterable[str]) -> Family | None:
+def recognise(workspace: Workspace, files: Iterable[str]) -> Family | None:
     """The family of the model that these files (paths of the workspace) define or build; None where that is not plain.
 
     A file that defines models of several families tells nothing, unless one is a part of the other.

@@ -16,7 +16,7 @@ from ..analyzer.timeline.family import Family
 from ..analyzer.timeline.model import Timeline
 from ..analyzer.timeline.replay import Replayed, replay
 from .asking import called_from, is_same_line, spent_in
-from .families import recognize
+from .families import recognise
 from .fixes.base import Case, Confirmation, DeviceFacts, Fixer
 from .fixes.registry import fixer_of
 from .hotspots import hotspots
@@ -81,7 +81,7 @@ def _report(summary: TraceSummary, combined: Combined, found: Tables, spots: tup
 def _family_of_source(workspace: Workspace, locator: Locator) -> Family | None:
     """The model's family by the source that was recorded, for a trace that does not show it."""
     files = locator.recorded_files
-    return recognize(workspace, files.paths()) if files is not None else None
+    return recognise(workspace, files.paths()) if files is not None else None
 
 
 def _with_problems(summary: TraceSummary, problems: Iterable[str]) -> TraceSummary:

@@ -19,6 +19,7 @@ from ..timeline.edit import Edit, Scale, no_rows
 from ..timeline.model import Timeline
 from ..timeline.repeats import Repeat, find_repeats
 from ..timeline.select import (
+    NOTICEABLE_SHARE,
     backward_of,
     backward_ops,
     events_of,
@@ -48,8 +49,6 @@ The batched pass cuts nothing."""
 _WRITE = re.compile(r"aten::(copy_|fill_|index_put_|masked_fill_|scatter_|index_copy_)$")
 """What `x[i] = value` runs."""
 _OWN = re.compile(r"\bnms\b|linear_sum_assignment|^Optimizer\.step|autograd::engine|\): backward$|DataLoaderIter")
-_LEAST_SHARE = 0.005
-"""A loop that takes less of the step than this is nothing to speak of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +135,7 @@ def loop_candidates(
         group = [found[row] for row in anchors.tolist()]
         spans = np.array([loop.repeat.span_ns(timeline) for loop in group]) / 1000.0
         cost_us = float(spans.sum()) / max(len(timeline.steps.steady), 1)
-        if cost_us < _LEAST_SHARE * timeline.step_us:
+        if cost_us < NOTICEABLE_SHARE * timeline.step_us:
             continue
         rounds = int(np.median([loop.repeat.rounds for loop in group]))
         ops = np.sort(np.concatenate([loop.ops for loop in group]))

@@ -42,7 +42,7 @@ _HANDED_OVER = re.compile(r"aten::(detach|to|_to_copy|resolve_conj)$")
 _LABEL_NS = 5.0
 """Counting one pair of labels with `bincount` on one CPU core."""
 _NOTICEABLE_SHARE = 0.005
-_LEAST_STEPS = 0.5
+_LEAST_SHARE_OF_STEPS = 0.5
 """A function that runs in a smaller share of the steps is meant to run now and then."""
 
 
@@ -57,7 +57,7 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
     for group in group_by_site(timeline, rows):
         saved_us = sum(saved_ns[row] for row in group.tolist()) / 1000.0 / len(steps.steady)
         in_steps = len(set(steps.of[group].tolist()))
-        if saved_us < _NOTICEABLE_SHARE * timeline.step_us or in_steps < _LEAST_STEPS * len(steps.steady):
+        if saved_us < _NOTICEABLE_SHARE * timeline.step_us or in_steps < _LEAST_SHARE_OF_STEPS * len(steps.steady):
             continue
         yield Candidate(
             what="a metric is worked out on the host in every step",

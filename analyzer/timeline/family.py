@@ -86,7 +86,7 @@ _LEAST_KERNEL_PCT = 5.0
 _MOSTLY = 2.0
 
 
-def recognize(timeline: Timeline) -> Family | None:
+def recognise(timeline: Timeline) -> Family | None:
     """The family of the model that the timeline shows; None where it shows none plainly."""
     trace = timeline.trace
     classes = (found[1] for name in trace.names if (found := _MODULE.match(name)))

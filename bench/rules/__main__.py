@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from torchtraceap.analyzer.patterns.registry import all_patterns
 from torchtraceap.analyzer.timeline.build import build_timeline
-from torchtraceap.analyzer.timeline.family import recognize
+from torchtraceap.analyzer.timeline.family import recognise
 from torchtraceap.analyzer.trace.read import read_trace
 
 from ..folder import trace_named, traces_folder
@@ -47,7 +47,7 @@ def _figures(name: str, path: Path) -> Iterator[Figure]:
     totals_s: list[float] = []
     for _ in range(RUNS):
         timeline = build_timeline(trace)
-        total_s, _ = _cpu_s(lambda: recognize(timeline))  # noqa: B023 - called at once
+        total_s, _ = _cpu_s(lambda: recognise(timeline))  # noqa: B023 - called at once
         for pattern in patterns:
             took_s, _ = _cpu_s(lambda: list(pattern.find(timeline)))  # noqa: B023
             each_s[pattern.slug].append(took_s)

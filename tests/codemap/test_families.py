@@ -8,13 +8,13 @@ import pytest
 
 from tests.shared import shared
 from torchtraceap.analyzer.timeline.family import Family
-from torchtraceap.codemap.families import recognize
+from torchtraceap.codemap.families import recognise
 from torchtraceap.codemap.project import open_workspace
 
 
 def _family(root: Path, **files: str) -> Family | None:
     texts = {f"{name}.py": text for name, text in files.items()}
-    return recognize(open_workspace(root, texts), texts)
+    return recognise(open_workspace(root, texts), texts)
 
 
 @pytest.mark.parametrize(
@@ -59,9 +59,9 @@ def test_one_file(tmp_path: Path, text: str, family: Family | None) -> None:
 def test_only_the_files_asked_about_count(tmp_path: Path) -> None:
     texts = {"zoo.py": "class SwinTransformer: ...\n", "main.py": "from torch import nn\nnet = nn.Conv2d(1, 1, 1)\n"}
     workspace = open_workspace(tmp_path, texts)
-    assert recognize(workspace, ["main.py"]) is Family.CNN
-    assert recognize(workspace, ["zoo.py"]) is Family.WINDOWED
-    assert recognize(workspace, ["absent.py"]) is None
+    assert recognise(workspace, ["main.py"]) is Family.CNN
+    assert recognise(workspace, ["zoo.py"]) is Family.WINDOWED
+    assert recognise(workspace, ["absent.py"]) is None
 
 
 @pytest.mark.parametrize(
@@ -69,4 +69,4 @@ def test_only_the_files_asked_about_count(tmp_path: Path) -> None:
 )
 def test_projects(project: str, family: Family) -> None:
     workspace = open_workspace(shared("projects", project, "src"))
-    assert recognize(workspace, workspace.paths()) is family
+    assert recognise(workspace, workspace.paths()) is family

@@ -246,7 +246,7 @@ def test_a_family_that_only_the_source_tells_leaves_out_the_rules_of_others(
     analysis = replace(analysis, detected=tuple(windowed))
     shown = {}
     for family in (None, Family.WINDOWED, Family.CNN):
-        monkeypatch.setattr("torchtraceap.codemap.place.recognize", lambda workspace, files, family=family: family)
+        monkeypatch.setattr("torchtraceap.codemap.place.recognise", lambda workspace, files, family=family: family)
         report = placed(analysis, tmp_path)
         shown[report.trace.model_type] = lines(report)
     assert shown == {"": [6], "windowed": [6], "cnn": []}

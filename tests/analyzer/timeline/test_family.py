@@ -9,7 +9,7 @@ import pytest
 from tests.patterns.recorded import record
 from tests.shared import shared_timeline
 from torchtraceap.analyzer.timeline.build import build_timeline
-from torchtraceap.analyzer.timeline.family import Family, family_of_classes, recognize
+from torchtraceap.analyzer.timeline.family import Family, family_of_classes, recognise
 
 REAL = {
     "S01_kineto_resnet50_w0_v100.json.gz": Family.CNN,
@@ -42,12 +42,12 @@ PROJECTS = {
 
 @pytest.mark.parametrize(("name", "family"), REAL.items())
 def test_recorded_traces(name: str, family: Family | None) -> None:
-    assert recognize(shared_timeline(f"traces/{name}")) == family
+    assert recognise(shared_timeline(f"traces/{name}")) == family
 
 
 @pytest.mark.parametrize(("name", "family"), PROJECTS.items())
 def test_projects(name: str, family: Family) -> None:
-    assert recognize(shared_timeline(f"projects/{name}")) == family
+    assert recognise(shared_timeline(f"projects/{name}")) == family
 
 
 def _cnn(torch) -> object:
@@ -167,7 +167,7 @@ def _tabular(torch) -> object:
 def test_operators_tell_where_no_class_is_named(model: Callable[[object], object], family: Family | None) -> None:
     torch = pytest.importorskip("torch")
     trace = record(lambda: model(torch), steps=2, with_stack=False)
-    assert recognize(build_timeline(trace)) == family
+    assert recognise(build_timeline(trace)) == family
 
 
 def test_class_names_tell_first() -> None:
@@ -178,7 +178,7 @@ def test_class_names_tell_first() -> None:
             return x @ x.transpose(0, 1)
 
     block, x = SwinTransformerBlock(), torch.rand(8, 8)
-    assert recognize(build_timeline(record(lambda: block(x), steps=2))) is Family.WINDOWED
+    assert recognise(build_timeline(record(lambda: block(x), steps=2))) is Family.WINDOWED
 
 
 @pytest.mark.parametrize(

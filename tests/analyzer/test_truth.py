@@ -21,7 +21,6 @@ TRACES = sorted(path.name for path in SHARED.glob("traces/S*")) or ["S01_kineto_
 PROJECTS = sorted(path.parent.name for path in SHARED.glob("projects/*/truth.json")) or ["resnet_birds"]
 
 
-
 def findings_of(name: str) -> list[Finding]:
     timeline = shared_timeline(name)
     return price_all(AntiPatternDetector().detect(timeline))

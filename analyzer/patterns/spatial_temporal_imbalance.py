@@ -72,7 +72,8 @@ def axis_table(timeline: Timeline, calls: ConvCalls) -> list[AxisShare]:
 
 def pathway_table(timeline: Timeline, calls: ConvCalls) -> list[AxisShare]:
     """Shares by pathway: frames per clip, where they alternate within a step; empty where there are no pathways."""
-    frames = [shape.data[2] for shape in calls.shapes]
+    calls = calls.chosen([len(shape.data) >= 3 for shape in calls.shapes])
+    frames = [shape.data[-3] for shape in calls.shapes]
     changes = sum(one != other for one, other in pairwise(frames))
     if changes < _ALTERNATIONS * len(timeline.steps.steady):
         return []

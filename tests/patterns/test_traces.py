@@ -45,7 +45,8 @@ def _all_scenes() -> tuple[tuple[str, str, Scene], ...]:
     return tuple(found)
 
 
-def _scenes(prefix: str) -> list:
+def scenes(prefix: str) -> list:
+    """Parameters of the scenes whose names begin with `prefix`: slug and function."""
     return [
         pytest.param(slug, build, id=f"{slug}-{name}") for slug, name, build in _all_scenes() if name.startswith(prefix)
     ]
@@ -61,7 +62,7 @@ def _findings(slug: str, analysis: Analysis, min_saving_pct: float = DEFAULTS.mi
     return [to_finding(analysis.timeline, d.pattern, d.candidate, options) for d in analysis.detected]
 
 
-@pytest.mark.parametrize(("slug", "build"), _scenes("positive_"))
+@pytest.mark.parametrize(("slug", "build"), scenes("positive_"))
 def test_fault_is_found(slug: str, build: Scene, request: pytest.FixtureRequest) -> None:
     analysis = _analyzed(build, Options(select=(slug,)))
     # What is recorded anew each time costs now more, now less on a busy machine.
@@ -77,7 +78,7 @@ def test_fault_is_found(slug: str, build: Scene, request: pytest.FixtureRequest)
             assert np.isin(evidence.events, analysis.timeline.trace.file_index).all()
 
 
-@pytest.mark.parametrize(("slug", "build"), _scenes("positive_"))
+@pytest.mark.parametrize(("slug", "build"), scenes("positive_"))
 def test_occurrences_can_be_placed_and_regrouped(slug: str, build: Scene) -> None:
     analysis = _analyzed(build, Options(select=(slug,)))
     for detected in analysis.detected:
@@ -87,7 +88,7 @@ def test_occurrences_can_be_placed_and_regrouped(slug: str, build: Scene) -> Non
         assert not analysis.timeline.steps.is_warmup[steps].any()
 
 
-@pytest.mark.parametrize(("slug", "build"), _scenes(""))
+@pytest.mark.parametrize(("slug", "build"), scenes(""))
 def test_every_rule_can_read_every_trace(slug: str, build: Scene) -> None:
     analysis = _analyzed(build)
     for finding in price_all(analysis):
@@ -95,7 +96,7 @@ def test_every_rule_can_read_every_trace(slug: str, build: Scene) -> None:
         assert finding.cost_us_per_step >= 0
 
 
-@pytest.mark.parametrize(("slug", "build"), _scenes("negative_"))
+@pytest.mark.parametrize(("slug", "build"), scenes("negative_"))
 def test_harmless_code_stays_silent(slug: str, build: Scene) -> None:
     findings = _findings(slug, _analyzed(build, Options(select=(slug,))))
     assert [f.message for f in findings if f.severity is not Severity.HINT] == []
@@ -104,7 +105,7 @@ def test_harmless_code_stays_silent(slug: str, build: Scene) -> None:
 @pytest.mark.parametrize("pattern", all_patterns(), ids=lambda pattern: pattern.slug)
 def test_every_pattern_has_faults_and_harmless_traces(pattern) -> None:
     counts = {
-        prefix: sum(scene.values[0] == pattern.slug for scene in _scenes(prefix))
+        prefix: sum(scene.values[0] == pattern.slug for scene in scenes(prefix))
         for prefix in ("positive_", "negative_")
     }
     assert counts["positive_"] >= 2 and counts["negative_"] >= 2

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
+from pathlib import PurePosixPath
 
 from ...analyzer.findings import Fix, Related, Safety
+from ..workspace import Workspace
 from .base import Case, Confirmation, Cure, Fixer
 from .cudnn_flags import benchmark_settings, wants_repeatable
 from .edits import Patch
@@ -40,14 +42,20 @@ def _confirm(case: Case) -> Confirmation | None:
     entry = view.frames[-1].outline
     head = head_end(entry)
     place = entry.location(head, case.location) if head is not None else case.location
-    return Confirmation(place, (_switch_on(entry),), related)
+    # A module of a package that no stack names as the program may be imported by programs that want otherwise.
+    is_program = bool(case.callers) or not _is_in_package(case.workspace, entry.path)
+    return Confirmation(place, (_switch_on(entry, Safety.SAFE if is_program else Safety.UNSAFE),), related)
 
 
-def _switch_on(file: Outline) -> Fix:
+def _is_in_package(workspace: Workspace, path: str) -> bool:
+    return str(PurePosixPath(path).with_name("__init__.py")) in workspace.paths()
+
+
+def _switch_on(file: Outline, safety: Safety) -> Fix:
     patch = Patch(file)
     name = name_for(patch, "torch.backends.cudnn.benchmark")
     insert_at_head(patch, "", f"{name} = True")
-    return Fix(_SLUG, _TITLE, Safety.SAFE, patch.edits())
+    return Fix(_SLUG, _TITLE, safety, patch.edits())
 
 
 def _words_of(file: Outline) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ import numpy as np
 from ..findings import Evidence
 from ..timeline.columns import distinct, is_named
 from ..timeline.edit import Edit, Scale, no_rows
+from ..timeline.memo import once
 from ..timeline.model import Timeline
 from ..timeline.repeats import Repeat, find_repeats
 from ..timeline.select import (
@@ -104,12 +105,14 @@ def has_own_pattern(timeline: Timeline, loop: Loop) -> bool:
     return bool(is_named(timeline.trace, loop.rows(timeline), _OWN.search).any())
 
 
-def loops(timeline: Timeline) -> Iterator[Loop]:
+@once
+def loops(timeline: Timeline) -> tuple[Loop, ...]:
     """The loops in user code whose rounds run operators."""
     trace = timeline.trace
     repeats = find_repeats(timeline)
     if not repeats:
-        return
+        return ()
+    found: list[Loop] = []
     rows = outermost(timeline, steady(timeline, trace.rows(Category.CPU_OP)))
     for repeat in repeats:
         lowest, highest = np.searchsorted(rows, (repeat.units[0], repeat.units[-1] + 1))
@@ -120,7 +123,8 @@ def loops(timeline: Timeline) -> Iterator[Loop]:
         ops, owner = near[owner != NONE], owner[owner != NONE]
         round_of = np.searchsorted(repeat.starts, owner, side="right") - 1
         if 2 * len(distinct(round_of)) >= repeat.rounds:
-            yield Loop(repeat, ops, round_of)
+            found.append(Loop(repeat, ops, round_of))
+    return tuple(found)
 
 
 def loop_candidates(

@@ -20,7 +20,7 @@ from ..findings import Evidence
 from ..timeline.attention_backends import FUSED
 from ..timeline.attention_calls import enclosing_module
 from ..timeline.edit import Edit, no_rows
-from ..timeline.model import Phase, Timeline
+from ..timeline.model import Timeline
 from ..timeline.select import (
     backward_of,
     backward_ops,
@@ -28,11 +28,10 @@ from ..timeline.select import (
     events_of,
     in_typical_step,
     launched_by,
-    outermost,
-    steady,
+    outside_backward,
 )
 from ..timeline.sites import SiteFinder
-from ..trace.model import NONE, Category, IntArray
+from ..trace.model import NONE, IntArray
 from .base import Candidate, FixKind, Occurrence, Pattern
 from .occurrences import by_site
 
@@ -79,10 +78,7 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
 def _repeats(timeline: Timeline) -> Iterator[IntArray]:
     """Calls of one layer on inputs of one shape in one execution of a function, two or more, next to an attention."""
     trace = timeline.trace
-    rows = trace.rows_named((_LAYER, *_ATTENTION))
-    rows = rows[(trace.cat[rows] == Category.CPU_OP) & (timeline.phase[rows] != Phase.BACKWARD)]
-    rows = outermost(timeline, steady(timeline, rows))
-    rows = rows[np.lexsort((trace.ts_ns[rows], trace.thread[rows]))]
+    rows = outside_backward(timeline, (_LAYER, *_ATTENTION))
     is_layer = np.array([name == _LAYER for name in trace.names], dtype=np.bool_)[trace.name[rows]]
     # Layers of one run between two attentions; a layer that occurs once in its run is passed over without a look.
     run = np.cumsum(~is_layer)

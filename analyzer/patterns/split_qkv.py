@@ -24,7 +24,7 @@ import numpy as np
 from ..findings import Evidence
 from ..timeline.columns import is_among
 from ..timeline.edit import Edit, Scale
-from ..timeline.model import KernelClass, Phase, Timeline
+from ..timeline.model import KernelClass, Timeline
 from ..timeline.op_inputs import of_each
 from ..timeline.select import (
     backward_of,
@@ -33,12 +33,11 @@ from ..timeline.select import (
     events_of,
     in_typical_step,
     launched_by,
-    outermost,
-    steady,
+    outside_backward,
     us_per_step,
 )
 from ..timeline.sites import SiteFinder
-from ..trace.model import NONE, Category, Dims, IntArray, OpInputs
+from ..trace.model import NONE, Dims, IntArray, OpInputs
 from .base import Candidate, FixKind, Occurrence, Pattern
 from .occurrences import by_site
 
@@ -97,10 +96,7 @@ def find(timeline: Timeline) -> Iterator[Candidate]:
 def _triples(timeline: Timeline) -> Iterator[IntArray]:
     """Three layers on inputs of one shape, in a row, next to an attention, in one execution of a function."""
     trace = timeline.trace
-    rows = trace.rows_named((*_LAYERS, *_ATTENTION, *_ACTIVATIONS))
-    rows = rows[(trace.cat[rows] == Category.CPU_OP) & (timeline.phase[rows] != Phase.BACKWARD)]
-    rows = outermost(timeline, steady(timeline, rows))
-    rows = rows[np.lexsort((trace.ts_ns[rows], trace.thread[rows]))]
+    rows = outside_backward(timeline, (*_LAYERS, *_ATTENTION, *_ACTIVATIONS))
     if len(rows) < 4:
         return
     kind, thread = _kinds(timeline, rows), trace.thread[rows]

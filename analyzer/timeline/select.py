@@ -70,6 +70,16 @@ def ops_named(timeline: Timeline, names: Collection[str]) -> IntArray:
     return outermost(timeline, rows)
 
 
+def outside_backward(timeline: Timeline, names: Collection[str]) -> IntArray:
+    """Operators of the steady steps whose name is one of `names`, outermost only and none of the backward pass, in
+    order of thread and time."""
+    trace = timeline.trace
+    rows = trace.rows_named(tuple(names))
+    rows = rows[(trace.cat[rows] == Category.CPU_OP) & (timeline.phase[rows] != Phase.BACKWARD)]
+    rows = outermost(timeline, steady(timeline, rows))
+    return rows[np.lexsort((trace.ts_ns[rows], trace.thread[rows]))]
+
+
 def outermost(timeline: Timeline, rows: IntArray) -> IntArray:
     """Those of `rows` that lie in no other of them on the same thread."""
     trace = timeline.trace

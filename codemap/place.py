@@ -44,11 +44,7 @@ def place(analysis: Analysis, workspace: Workspace | None, options: Options = DE
     summary = _with_problems(summarize(timeline, analysis.family), analysis.failures)
     if workspace is None:
         priced = [(pricer.price(d.pattern, d.candidate), d.candidate.edit) for d in analysis.detected]
-        return _report(
-            summary,
-            combine(timeline, pricer.baseline, priced),
-            tables(timeline, with_feature_maps=options.with_feature_maps),
-        )
+        return _report(summary, combine(timeline, pricer.baseline, priced), *_tables(timeline, None, options))
     locator = Locator(timeline, workspace)
     family = analysis.family or _family_of_source(workspace, locator)
     summary = replace(summary, model_type=family.value if family else "")
@@ -65,13 +61,26 @@ def place(analysis: Analysis, workspace: Workspace | None, options: Options = DE
     priced = [(_finding(site, pricer, confirmer), site.candidate.edit) for site in shown]
     summary = _with_problems(summary, confirmer.failures.values())
     combined = combine(timeline, pricer.baseline, priced)
-    found = tables(timeline, locator, with_feature_maps=options.with_feature_maps)
-    return _report(summary, combined, found, hotspots(timeline, locator))
+    return _report(summary, combined, *_tables(timeline, locator, options), hotspots(timeline, locator))
 
 
-def _report(summary: TraceSummary, combined: Combined, found: Tables, spots: tuple[Hotspot, ...] = ()) -> Report:
+def _tables(timeline: Timeline, locator: Locator | None, options: Options) -> tuple[Tables, tuple[str, ...]]:
+    """The tables, and in words what is wrong if there are none."""
+    try:
+        return tables(timeline, locator, with_feature_maps=options.with_feature_maps), ()
+    except Exception as error:  # noqa: BLE001 - a fault in a table must not cost the findings
+        return Tables(), (f"the tables failed and are left out: {type(error).__name__}: {error}",)
+
+
+def _report(
+    summary: TraceSummary,
+    combined: Combined,
+    found: Tables,
+    problems: Iterable[str],
+    spots: tuple[Hotspot, ...] = (),
+) -> Report:
     summary = replace(
-        summary,
+        _with_problems(summary, problems),
         combined_saving_us_per_step=combined.saving_us_per_step,
         combined_saving_pct=combined.saving_pct,
     )

@@ -33,6 +33,8 @@ _BOUNDARY = re.compile(
     r"aten::(linear|addmm|mm|conv\w*|_convolution|layer_norm|batch_norm|group_norm|relu_?|gelu|silu_?|embedding"
     r"|max_pool2d|avg_pool2d|cross_entropy\w*|upsample\w*|grid_sampler\w*|mse_loss)$"
 )
+_LEAST_AXES = 2
+"""Tokens and width. What has fewer is no attention's operand, whatever its operator is called: sizes are unknown."""
 _REACH_BEFORE, _REACH_AFTER = 24, 12
 
 
@@ -44,7 +46,8 @@ class AttentionCall:
     """The fused operator, or the first of the two products."""
     backend: Backend
     query: Dims
-    """(..., heads, tokens, width); (batch * heads, tokens, width) where the program folded them; () if unknown."""
+    """(..., heads, tokens, width); (batch * heads, tokens, width) where the program folded them; () if unknown,
+    as the next two then are."""
     key: Dims
     value: Dims
     mask: Dims
@@ -97,6 +100,8 @@ def _cores(timeline: Timeline) -> Iterator[AttentionCall]:
         if _BY_LENGTH.search(trace.name_of(row)):
             query, key, value = (_heads_first(dims) for dims in (query, key, value))
             mask = ()
+        if min(len(query), len(key), len(value)) < _LEAST_AXES:
+            query = key = value = ()
         core = np.array([row])
         yield AttentionCall(row, backend, query, key, value, mask, core, core, np.zeros(1, dtype=np.int8))
     for passes in attention_passes(timeline):
@@ -116,7 +121,7 @@ def _unfused(timeline: Timeline, passes: Passes) -> AttentionCall:
     made = value[-1] if value and width else width
     sizes = (
         ((*size[:-1], width), (*size[:-2], size[-1], width), (*size[:-2], size[-1], made))
-        if size and width and key
+        if len(size) >= _LEAST_AXES and width and key
         else ((), (), ())
     )
     rows = [passes.scores, *passes.between.tolist(), passes.values]

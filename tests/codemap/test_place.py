@@ -13,7 +13,7 @@ import pytest
 
 from torchtraceap.analyzer.analysis import analyze
 from torchtraceap.analyzer.detected import Analysis, Detected
-from torchtraceap.analyzer.findings import Fix, How, Report, Safety, Severity
+from torchtraceap.analyzer.findings import Fix, How, Report, Safety, Severity, Tables
 from torchtraceap.analyzer.patterns.base import Candidate, FixKind, Occurrence, Pattern
 from torchtraceap.analyzer.timeline.build import build_timeline
 from torchtraceap.analyzer.timeline.edit import Edit
@@ -234,6 +234,17 @@ def test_a_trace_without_stacks_still_finds_the_statements_that_the_source_gives
     churn = [f for f in report.findings if f.slug == "permute-contiguous-churn"]
     assert [(f.location.line, f.location.how) for f in churn if f.location] == [(46, How.OPERATOR)]
     assert all(f.location is None or f.location.confidence < 0.75 for f in churn)
+
+
+def test_tables_that_fail_cost_no_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments: object, **options: object) -> Tables:
+        raise LookupError("no such row")
+
+    analysis = recorded("made-up", ops={"sin": 1})
+    monkeypatch.setattr("torchtraceap.codemap.place.tables", fail)
+    for report in (placed(analysis, tmp_path), place(analysis, None)):
+        assert report.findings and report.tables == Tables()
+        assert "the tables failed and are left out: LookupError: no such row" in report.trace.problems
 
 
 def test_a_family_that_only_the_source_tells_leaves_out_the_rules_of_others(

@@ -7,6 +7,7 @@ import pytest
 from tests.builders import TraceBuilder
 from tests.patterns.recorded import record
 from tests.shared import shared_timeline
+from torchtraceap.analyzer.analysis import analyze
 from torchtraceap.analyzer.timeline.attention import HeadShare, attention_table
 from torchtraceap.analyzer.timeline.attention_backends import Backend
 from torchtraceap.analyzer.timeline.attention_calls import attention_calls
@@ -174,3 +175,19 @@ def test_statistics_are_read_as_they_were_written(said):
 )
 def test_a_damaged_range_holds_no_statistics(name):
     assert parse(name) is None
+
+
+@pytest.mark.parametrize(
+    "shapes", [[(64,), (64,), (64,)], [(8, 64), (64,), (8, 64)], [(8, 64), (8, 64), ()], [(), (), ()]]
+)
+def test_operands_with_too_few_axes_have_unknown_sizes(shapes):
+    """A trace may call anything attention: it stays in the table, and no rule fails over it."""
+    b = TraceBuilder(devices=())
+    for number in range(4):
+        with b.step(number):
+            b.leaf("aten::scaled_dot_product_attention", us=500, shapes=shapes)
+    analysis = analyze(b.build())
+    assert analysis.failures == ()
+    (layer,) = attention_table(analysis.timeline)
+    assert (layer.query_tokens, layer.key_tokens, layer.head_dim) == (0, 0, 0)
+    assert math.isnan(layer.flops_per_step)

@@ -10,6 +10,7 @@ import pytest
 
 from torchtraceap.analyzer.patterns.registry import all_patterns
 from torchtraceap.server.cli import COMMANDS, cli
+from torchtraceap.server.pages import why
 from torchtraceap.server.settings import Settings
 
 ROOT = Path(__file__).parents[1]
@@ -65,3 +66,10 @@ def test_settings_are_documented_with_their_defaults():
 def test_the_index_lists_every_pattern_as_it_is():
     listed = PATTERN_ROW.findall((ROOT / "docs" / "patterns.md").read_text("utf-8"))
     assert listed == [(one.code, one.slug, one.slug, one.title, one.fix.value) for one in all_patterns()]
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "patterns").glob("*.md")), ids=lambda page: page.stem)
+def test_the_reason_that_a_report_quotes_reads_as_a_paragraph(page):
+    """The first paragraph below "Why it is slow" is shown on one line."""
+    assert why(page.stem)
+    assert not re.search(r"(^|\s)[-*|] |```", why(page.stem))

@@ -21,9 +21,9 @@ from watchdog import events
 from watchdog.observers import Observer
 from watchdog.observers.api import ObservedWatch
 
+from ..analyzer.trace.recording import is_trace_name
 from ..codemap.project import IGNORED_FOLDERS
 
-TRACE_SUFFIXES = (".json", ".json.gz")
 CHANGES: list[type[events.FileSystemEvent]] = [
     events.FileCreatedEvent,
     events.FileModifiedEvent,
@@ -89,7 +89,7 @@ class TraceFolders:
 
     def is_trace(self, path: Path) -> bool:
         """Whether a file with this name in this place is a trace."""
-        if not path.name.endswith(TRACE_SUFFIXES) or path.name.startswith("."):
+        if not is_trace_name(path.name) or path.name.startswith("."):
             return False
         if any(path.is_relative_to(folder) for folder in self.outside):
             return True

@@ -10,6 +10,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from .recording import Recording
+
 IntArray = npt.NDArray[np.int64]
 Int32Array = npt.NDArray[np.int32]
 Int8Array = npt.NDArray[np.int8]
@@ -249,6 +251,8 @@ class Trace:
     collectives: tuple[Collective, ...]
     info: TraceInfo
     problems: tuple[Problem, ...]
+    recording: Recording | None = None
+    """What `torchtraceap record` wrote beside the trace."""
 
     def __len__(self) -> int:
         return len(self.ts_ns)

@@ -19,6 +19,7 @@ from .limits import Limits, TraceCancelled, TraceError
 from .model import DEVICE_CATEGORIES, NONE, Category, IntArray, Thread, Trace
 from .nesting import deeper_than
 from .problems import ProblemLog
+from .recording import read_recording
 from .scalars import MAX_DIGITS, to_text, whole_number
 from .stream import read_blocks
 
@@ -114,6 +115,9 @@ class _Reader:
         columns["cat"] = categorize(columns["cat"], cats, columns["name"], names, columns["thread"], threads)
         _place_on_devices(columns, threads)
         input_table = self._input_table()
+        recording, wrong = read_recording(self._path)
+        if wrong:
+            self._problems.add("recording", wrong)
         info = read_info(self._document.skeleton, self._path, self._document.bytes_read, self._limits, self._problems)
         return Trace(
             **columns,
@@ -126,6 +130,7 @@ class _Reader:
             collectives=to_collectives(self._rows.collectives, columns["file_index"]),
             info=info,
             problems=self._problems.all(),
+            recording=recording,
         )
 
     def _input_table(self) -> InternedInputs:

@@ -19,13 +19,12 @@ from ...analyzer.patterns.registry import all_patterns
 from ...analyzer.trace.limits import TraceError
 from ...analyzer.trace.model import Trace
 from ...analyzer.trace.read import read_trace
+from ...analyzer.trace.recording import is_trace_name
 from ...codemap.place import place
 from ...codemap.project import ProjectWorkspace, open_workspace
 from ..merge import merge_reports
 from ..ranks import group_ranks, is_only_called_a_job
 from .progress import Reporter, reporting
-
-TRACE_SUFFIXES = (".json", ".json.gz")
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +174,7 @@ def _merged(reports: Sequence[Report]) -> Report:
 
 
 def _traces_below(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob("*") if path.name.endswith(TRACE_SUFFIXES) and path.is_file())
+    return sorted(path for path in folder.rglob("*") if is_trace_name(path.name) and path.is_file())
 
 
 def _sentence(path: Path, error: Exception) -> str:

@@ -1,0 +1,1 @@
+"""What the source builds: models and their values, worked out without running anything."""

@@ -1,0 +1,1 @@
+"""The profiling run itself: `torchtraceap record`."""

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from .automaton import NEVER, Action, Automaton
 from .labels import Kind, Label
+from .statements import header_end
 
 _Costs = npt.NDArray[np.float32]
 
@@ -26,6 +27,10 @@ _ODD_START = 2.0
 """Cost of starting or ending elsewhere than the recording says."""
 _TOLERATED_EXIT = 3.0
 """What leaving early costs at most: an exception explains the rest."""
+_UNLIKE = 1.0
+"""What a match costs at most on the very line that an event is known to have run on."""
+_ASTRAY = 2.5
+"""Cost of not being where that line is."""
 _PLUMBING = frozenset(
     {
         "__getattr__",
@@ -84,11 +89,17 @@ class Match:
 
 
 class Alignment:
-    """The alignment of one frame's events. Time grows with events x actions: keep frames under some 2,000 events."""
+    """The alignment of one frame's events. Time grows with events x actions: keep frames under some 2,000 events.
 
-    def __init__(self, automaton: Automaton, labels: Sequence[Label], extent: Extent) -> None:
+    `lines` gives, where it is known, the line on which each event ran (0 where it is not): such an event comes from a
+    statement that holds the line, and so tells more of its neighbours.
+    """
+
+    def __init__(
+        self, automaton: Automaton, labels: Sequence[Label], extent: Extent, lines: Sequence[int] = ()
+    ) -> None:
         self._labels = labels
-        self._problem = _Problem(automaton, labels, extent)
+        self._problem = _Problem(automaton, labels, extent, lines or (0,) * len(labels))
         self._forward = _forward(self._problem)
         self._backward = _backward(self._problem)
         self._matches: dict[int, Match] = {}
@@ -121,10 +132,10 @@ class _Options:
 class _Problem:
     """The automaton cut down to the positions that matter: the entry and every action that some event may match."""
 
-    def __init__(self, automaton: Automaton, labels: Sequence[Label], extent: Extent) -> None:
+    def __init__(self, automaton: Automaton, labels: Sequence[Label], extent: Extent, lines: Sequence[int]) -> None:
         actions = automaton.actions
-        distinct = dict.fromkeys(labels)
-        costs = {label: _match_costs(actions, label) for label in distinct}
+        events = list(zip(labels, lines, strict=True))
+        costs = {event: _match_costs(actions, *event) for event in dict.fromkeys(events)}
         possible = _positions(automaton, costs.values())
         self.nodes = np.flatnonzero(possible)
         self.actions = [actions[node] for node in self.nodes]
@@ -139,8 +150,8 @@ class _Problem:
             self.between[0] = _running_start(self.actions, extent.start_line)
         self.between_back: _Costs = np.ascontiguousarray(self.between.T)
         self.statements = np.array([id(_statement(action)) for action in self.actions])
-        options = {label: _Options(costs[label][self.nodes], np.float32(_unexplained(label))) for label in distinct}
-        self.steps = [options[label] for label in labels]
+        options = {event: _Options(cost[self.nodes], np.float32(_unexplained(*event))) for event, cost in costs.items()}
+        self.steps = [options[event] for event in events]
 
     def arrive(self, last: _Costs) -> _Costs:
         """Cheapest cost of standing just before each position, from the costs of standing after each."""
@@ -173,12 +184,19 @@ def _positions(automaton: Automaton, costs: Iterable[_Costs]) -> npt.NDArray[np.
     return possible
 
 
-def _match_costs(actions: Sequence[Action | None], label: Label) -> _Costs:
-    return np.array([NEVER if action is None else action.cost(label) for action in actions], np.float32)
+def _match_costs(actions: Sequence[Action | None], label: Label, line: int) -> _Costs:
+    """Cost of the event coming from each action. One whose line is known comes from that line, expected or not."""
+    costs = np.array([NEVER if action is None else action.cost(label) for action in actions], np.float32)
+    if not line:
+        return costs
+    is_there = [action is not None and _holds(action.statement, line) for action in actions]
+    return np.where(is_there, np.minimum(costs, _UNLIKE), NEVER).astype(np.float32)
 
 
-def _unexplained(label: Label) -> float:
+def _unexplained(label: Label, line: int = 0) -> float:
     """Cost of an event that nothing in the body explains: small for what runs behind a program's back."""
+    if line:
+        return _ASTRAY
     if label.kind is Kind.OPERATOR:
         return 1.6
     if label.kind is Kind.MODULE:
@@ -226,7 +244,7 @@ def _running_start(actions: Sequence[Action | None], line: int) -> _Costs:
     """Cost of going from the entry straight to each action, in a frame that ran already: the recorded line leads."""
     start = np.full(len(actions), _ODD_START if line else 0.0, np.float32)
     for position, action in enumerate(actions):
-        if action is not None and line and _holds(action.statement, line):
+        if action is not None and line and _spans(action.statement, line):
             start[position] = 0.0
     return start
 
@@ -238,9 +256,14 @@ def _end_costs(into: _Costs, automaton: Automaton, extent: Extent) -> _Costs:
     return np.minimum(into[:, [-1, *automaton.resumes]].min(axis=1), _TOLERATED_EXIT)
 
 
-def _holds(statement: ast.AST, line: int) -> bool:
+def _spans(statement: ast.AST, line: int) -> bool:
     first = getattr(statement, "lineno", 0)
     return first <= line <= (getattr(statement, "end_lineno", None) or first)
+
+
+def _holds(statement: ast.AST, line: int) -> bool:
+    """Whether the line is the statement's own: of one that holds a block, its header's."""
+    return _spans(statement, line) and line <= max(header_end(statement)[0], getattr(statement, "lineno", 0))
 
 
 def _forward(problem: _Problem) -> list[_Costs]:

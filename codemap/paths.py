@@ -44,7 +44,7 @@ def match_paths(frames: Iterable[Label], workspace: Workspace, codes: CodesOf) -
     candidates = {
         owner: found
         for owner, labels in by_owner.items()
-        if (found := _candidates(owner, labels, by_basename.get(_parts(owner)[-1], ()), codes))
+        if (found := _candidates(owner, labels, by_basename.get(path_parts(owner)[-1], ()), codes))
     }
     # A copy of a project beside it fits as well: the folder that fits most of the recorded files decides.
     folders = Counter(root for found in candidates.values() for root in {_root(c.path, c.owner) for c in found})
@@ -62,15 +62,15 @@ class _Candidate:
 
 def _candidates(owner: str, labels: Sequence[Label], paths: Iterable[str], codes: CodesOf) -> list[_Candidate]:
     found = []
-    recorded = _parts(owner)
+    recorded = path_parts(owner)
     for path in paths:
-        common = _common_ending(recorded, _parts(path))
+        common = common_ending(recorded, path_parts(path))
         known = codes(path)
         fits = [known.find(label.name, label.line) for label in labels]
         names = sum(known.has(label.name) for label in labels) / len(labels)
         exact = sum(fit is not None and fit.is_current for fit in fits) / len(labels)
         # Of a library only the very file counts: `utils.py` and `wrapper` are everywhere.
-        is_close = common in (len(recorded), len(_parts(path))) or (common > 1 and exact >= _LEAST_NAMES)
+        is_close = common in (len(recorded), len(path_parts(path))) or (common > 1 and exact >= _LEAST_NAMES)
         if names >= _LEAST_NAMES and (is_close or exact == 1.0) and not (_is_library(owner) and exact < 1.0):
             found.append(_Candidate(owner, path, common, exact))
     return found
@@ -86,11 +86,13 @@ def _choose(found: Sequence[_Candidate], folders: Counter[str]) -> Matched:
     return Matched(best.path, stale / (1 + len(others)), others)
 
 
-def _parts(path: str) -> tuple[str, ...]:
+def path_parts(path: str) -> tuple[str, ...]:
+    """Folders and file name of a path of any system; ("",) for an empty one."""
     return PurePosixPath(path.replace("\\", "/")).parts or ("",)
 
 
-def _common_ending(a: Sequence[str], b: Sequence[str]) -> int:
+def common_ending(a: Sequence[str], b: Sequence[str]) -> int:
+    """How many parts two paths have in common, from the end."""
     count = 0
     for left, right in zip(reversed(a), reversed(b), strict=False):
         if left != right:
@@ -101,8 +103,8 @@ def _common_ending(a: Sequence[str], b: Sequence[str]) -> int:
 
 def _root(path: str, owner: str) -> str:
     """The workspace folder that the recorded path would start from, were it cut there."""
-    parts = _parts(path)
-    return "/".join(parts[: len(parts) - _common_ending(_parts(owner), parts)])
+    parts = path_parts(path)
+    return "/".join(parts[: len(parts) - common_ending(path_parts(owner), parts)])
 
 
 def _is_library(owner: str) -> bool:

@@ -63,6 +63,13 @@ def location_of(
     )
 
 
+def line_of(node: ast.AST) -> int:
+    """The line on which a call or operator itself stands: of a chained method, the line of its own name."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return node.func.end_lineno or node.lineno
+    return node.lineno  # pyright: ignore[reportAttributeAccessIssue]
+
+
 def statement_at(file: SourceFile, line: int) -> ast.stmt | None:
     """The innermost statement whose own lines (a block's header only) include `line`."""
     found: ast.stmt | None = None

@@ -23,8 +23,12 @@ torch = pytest.importorskip("torch")
 _MARK = "LINE "
 
 
-def record(run: Callable[[], object], source: Path, out: Path) -> Timeline:
+def record(
+    run: Callable[[], object], source: Path, out: Path, beside: Callable[[Any, Path], object] | None = None
+) -> Timeline:
     """Run under the profiler, with stacks; a mark says each line of `source` as it is reached.
+
+    `beside` is given the profiler and the trace's file, and may write a recording beside that.
 
     The marks come from a trace function, which the profiler's own hook does not see: they leave one annotation each
     and no Python event.
@@ -46,6 +50,8 @@ def record(run: Callable[[], object], source: Path, out: Path) -> Timeline:
         finally:
             sys.settrace(None)
     profiler.export_chrome_trace(str(out))
+    if beside is not None:
+        beside(profiler, out)
     return build_timeline(read_trace(out))
 
 

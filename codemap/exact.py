@@ -1,0 +1,183 @@
+"""Lines that the recording run wrote beside its trace: what was executed is known, and nothing has to be inferred.
+
+A sidecar is data from outside: a file that it names counts only where the workspace's text has the recorded hash (or
+`follow` can say where a line of the recorded text went), and whoever uses a line checks that it lies in the code that
+ran. Whatever fails that is as good as not said.
+"""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+from collections.abc import Collection, Iterable
+from pathlib import PurePosixPath
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from ..analyzer.trace.model import NONE, Category, IntArray, Trace
+from ..analyzer.trace.recording import ExactLines, Recording
+from .paths import Matched, common_ending, path_parts
+from .workspace import Workspace
+
+
+class Spot(NamedTuple):
+    """A line of a workspace file, as its text is now."""
+
+    path: str
+    line: int
+
+
+class Follow(Protocol):
+    """Follows a line from the text that was recorded, known by its git blob hash, to the text of today."""
+
+    def __call__(self, path: str, blob: str, line: int) -> int | None:
+        """The line of workspace file `path` that line `line` of the recorded text has become; None if it is gone."""
+        ...
+
+
+class _Source(NamedTuple):
+    """A recorded file and the workspace file that it is."""
+
+    path: str
+    blob: str
+    is_current: bool
+
+
+class Exact:
+    """The recorded lines of one trace, in the files of one workspace. Without a recording it knows none."""
+
+    def __init__(self, trace: Trace, workspace: Workspace, follow: Follow | None = None) -> None:
+        recording = trace.recording or Recording()
+        self._trace = trace
+        self._follow = follow
+        self._recording = recording
+        self._callers = _Table(recording.python_lines)
+        self._operators = _Table(recording.operator_lines)
+        self.has_any = bool(len(self._callers) or len(self._operators))
+        self._workspace = workspace
+        self._by_basename: dict[str, list[str]] = {}
+        self._sources: dict[int, _Source | None] = {}
+        """By index of the recorded file."""
+        if self.has_any or recording.sources:
+            for path in workspace.paths():
+                self._by_basename.setdefault(path.rpartition("/")[2], []).append(path)
+
+    def caller_of(self, row: int) -> Spot | None:
+        """Where the caller of Python event `row` was when it called; None if unknown."""
+        return self._spot(self._callers.find(int(self._trace.python_id[row])))
+
+    def line_of(self, row: int) -> Spot | None:
+        """The line of the program's own code that ran operator `row`; None if unknown."""
+        return self._spot(self._operators.find(int(self._trace.external_id[row])))
+
+    def line_under(self, row: int) -> Spot | None:
+        """The line on which a frame was while its direct child `row` began, a Python event or an operator."""
+        is_python = self._trace.cat[row] == Category.PYTHON_FUNCTION
+        return self.caller_of(row) if is_python else self.line_of(row)
+
+    def matched(self, owners: Collection[str]) -> dict[str, Matched]:
+        """The recorded paths of frames that are, by the hash of what was recorded, files of the workspace."""
+        current: dict[str, set[str]] = {}
+        for index, file in enumerate(self._recording.files):
+            source = self._source(index)
+            if source is not None and source.is_current:
+                current.setdefault(self._absolute(file), set()).add(source.path)
+        found = {}
+        for owner in owners:
+            parts = path_parts(owner)
+            paths = {
+                path
+                for file, there in current.items()
+                if common_ending(parts, path_parts(file)) == len(parts)
+                for path in there
+            }
+            if len(paths) == 1:
+                found[owner] = Matched(paths.pop(), 1.0)
+        return found
+
+    def _spot(self, found: tuple[int, int] | None) -> Spot | None:
+        if found is None:
+            return None
+        file, line = found
+        source = self._source(file)
+        if source is None or line < 1:
+            return None
+        if source.is_current:
+            return Spot(source.path, line)
+        moved = self._follow(source.path, source.blob, line) if self._follow is not None else None
+        return None if moved is None else Spot(source.path, moved)
+
+    def _source(self, index: int) -> _Source | None:
+        if index not in self._sources:
+            known = 0 <= index < len(self._recording.files)
+            self._sources[index] = self._find(self._recording.files[index]) if known else None
+        return self._sources[index]
+
+    def _find(self, file: str) -> _Source | None:
+        """The workspace file that a recorded one is: of those with its text, the one whose path is most like it."""
+        blob = self._recording.sources.get(file, "").lower()
+        absolute = self._absolute(file)
+        parts = path_parts(absolute)
+        named = self._by_basename.get(parts[-1], ())
+        current = [path for path in named if blob in _blobs(self._workspace.text(path) or "")]
+        root = self._workspace.root.as_posix().rstrip("/") + "/"
+        path = absolute.removeprefix(root) if absolute.startswith(root) else ""
+        path = path if path in (current or named) else _likest(parts, current or named)
+        if not blob or not path:
+            return None
+        return _Source(path, blob, is_current=bool(current))
+
+    def _absolute(self, file: str) -> str:
+        """The recorded path from the root of its machine, with "/"."""
+        file, folder = file.replace("\\", "/"), self._recording.folder.replace("\\", "/")
+        return file if file[1:3] == ":/" else PurePosixPath(folder, file).as_posix()
+
+
+class _Table:
+    """`ExactLines` to look up in; columns that are no columns of one length hold nothing."""
+
+    def __init__(self, lines: ExactLines) -> None:
+        columns = [_whole(column) for column in (lines.id, lines.file, lines.line)]
+        if len({len(column) for column in columns}) != 1:
+            columns = [_whole(())] * 3
+        order = np.argsort(columns[0], kind="stable")
+        self._ids, self._files, self._lines = (column[order] for column in columns)
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def find(self, number: int) -> tuple[int, int] | None:
+        """File index and line of an id; None if there is none, or the table contradicts itself."""
+        if number == NONE or not len(self._ids):
+            return None
+        first, past = (int(np.searchsorted(self._ids, number, side=side)) for side in ("left", "right"))
+        said = set(zip(self._files[first:past].tolist(), self._lines[first:past].tolist(), strict=True))
+        return said.pop() if len(said) == 1 else None
+
+
+def blob_hash(data: bytes) -> str:
+    """The name that git gives to a file of this content, in hex."""
+    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+
+
+def _blobs(text: str) -> tuple[str, ...]:
+    """The hashes that a file may have that reads as this text."""
+    data = text.encode("utf-8", errors="replace")
+    return blob_hash(data), blob_hash(codecs.BOM_UTF8 + data)
+
+
+def _whole(column: Iterable[int]) -> IntArray:
+    try:
+        return np.array(tuple(column), dtype=np.int64)
+    except OverflowError:  # numbers that no trace holds
+        return np.empty(0, np.int64)
+
+
+def _likest(parts: tuple[str, ...], paths: Iterable[str]) -> str:
+    """The path with the longest common ending; "" where several have it, or none has any."""
+    by_length: dict[int, list[str]] = {}
+    for path in paths:
+        by_length.setdefault(common_ending(parts, path_parts(path)), []).append(path)
+    best = by_length[max(by_length)] if by_length else []
+    return best[0] if len(best) == 1 else ""

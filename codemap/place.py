@@ -99,8 +99,9 @@ def _with_problems(summary: TraceSummary, problems: Iterable[str]) -> TraceSumma
 
 def device_facts(timeline: Timeline) -> DeviceFacts:
     """What fixers may know of the recording."""
-    device = timeline.device
-    return DeviceFacts(device.is_cpu, device.capability, device.has_bf16, timeline.trace.info.torch_version)
+    device, trace = timeline.device, timeline.trace
+    version = trace.info.torch_version or (trace.recording.torch_version if trace.recording else "")
+    return DeviceFacts(device.is_cpu, device.capability, device.has_bf16, version)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from ..timeline.model import KernelClass, Timeline
 from ..timeline.op_inputs import of_each
 from ..timeline.select import launched_by, steady
 from ..trace.model import Category, IntArray
+from .precision import switches
 
 _FLAG_AT = {"aten::cudnn_convolution": 6, "aten::_convolution": 9, "aten::miopen_convolution": 7}
 """Where operators are given the flag."""
@@ -23,7 +24,10 @@ _IS_CONVOLVING = np.array([kind in _CONVOLVING for kind in KernelClass], dtype=n
 
 
 def autotuning(timeline: Timeline) -> bool | None:
-    """Whether convolutions were called with `benchmark=True`; None where arguments were not recorded."""
+    """Whether convolutions were called with `benchmark=True`.
+
+    Where arguments were not recorded it is what the recording run noted of the switch; None without either.
+    """
     trace = timeline.trace
     said: set[str] = set()
     for name, argument in _FLAG_AT.items():
@@ -32,7 +36,7 @@ def autotuning(timeline: Timeline) -> bool | None:
         said.update(of_each(trace, rows, lambda inputs, at=argument: inputs.value(at)))
     if "True" in said:
         return True
-    return False if "False" in said else None
+    return False if "False" in said else switches(timeline).cudnn_benchmark
 
 
 def kernels_tried(timeline: Timeline, hosts: IntArray) -> list[IntArray]:

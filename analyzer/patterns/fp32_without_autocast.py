@@ -9,8 +9,9 @@ recorded time. Pointwise fp32 kernels of the forward and backward pass move half
 Where the host is late, a faster device gains nothing yet; then the saving is told as what comes once the host keeps up
 (batches loaded beside the step, the rest of the host's time halved, as a run without the profiler or a compiled model
 has it).
-Gate: devices without tensor cores; traces whose matrix work is TF32 or half already (autocast gains little there);
-steps in which fp32 matrix kernels are a small part, because loading or launching is what they wait for.
+Gate: devices without tensor cores; runs that noted autocast as on; traces whose matrix work is TF32 or half already
+(autocast gains little there); steps in which fp32 matrix kernels are a small part, because loading or launching is what
+they wait for.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from ..timeline.select import (
 from ..trace.model import IntArray
 from .base import Candidate, FixKind, Occurrence, Pattern
 from .occurrences import by_site
-from .precision import POINTWISE, of_class, of_precision, plain_matrix_kernels, share_of_kernel_time
+from .precision import POINTWISE, of_class, of_precision, plain_matrix_kernels, share_of_kernel_time, switches
 
 _HALF = re.compile(r"BFloat16|[hH]alf")
 _MIN_SHARE = 0.15
@@ -53,7 +54,7 @@ _POINTWISE_FACTOR = 0.6
 
 def find(timeline: Timeline) -> Iterator[Candidate]:
     """One candidate per model call site."""
-    if timeline.is_cpu_only or not timeline.device.has_tensor_cores:
+    if timeline.is_cpu_only or not timeline.device.has_tensor_cores or switches(timeline).autocast:
         return
     device = device_rows(timeline)
     matrix = plain_matrix_kernels(timeline, device)

@@ -10,8 +10,15 @@ from ..timeline.kernels import kernel_name
 from ..timeline.model import KernelClass, Timeline
 from ..timeline.select import device_rows
 from ..trace.model import IntArray
+from ..trace.recording import Precision as Switches
 
 POINTWISE = (KernelClass.ELEMENTWISE, KernelClass.NORM, KernelClass.POOL, KernelClass.SOFTMAX, KernelClass.LAYOUT)
+
+
+def switches(timeline: Timeline) -> Switches:
+    """The numeric switches that the recording run noted; all unknown for a trace of another origin."""
+    recording = timeline.trace.recording
+    return recording.precision if recording is not None else Switches()
 
 
 def plain_matrix_kernels(timeline: Timeline, device: IntArray) -> IntArray:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 
 from torchtraceap.analyzer.trace.model import DeviceProperties, Trace
+from torchtraceap.analyzer.trace.recording import Precision, Recording
 
 from ..builders import A100, V100, TraceBuilder
 
-__all__ = ["A100", "V100", "TraceBuilder", "layer", "on_cpu", "on_device"]
+__all__ = ["A100", "V100", "TraceBuilder", "layer", "noted", "on_cpu", "on_device"]
 
 MAIN = "train.py(40): main"
 
@@ -34,6 +36,11 @@ def on_device(
 def on_cpu(body: Callable[[TraceBuilder], None], *, steps: int = 4, frames: Sequence[str] = (MAIN,)) -> Trace:
     """`steps` profiler steps without any device."""
     return _play(TraceBuilder(devices=()), body, steps, frames)
+
+
+def noted(trace: Trace, **switches: bool | str) -> Trace:
+    """The trace as of a recording run that noted these fields of `Precision`."""
+    return replace(trace, recording=Recording(precision=Precision(**switches)))  # pyright: ignore[reportArgumentType]
 
 
 def layer(b: TraceBuilder, name: str, kernel: str, *, us: float = 20, kernel_us: float = 100, **inputs: object) -> None:

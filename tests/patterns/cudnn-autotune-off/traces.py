@@ -1,4 +1,4 @@
-from tests.patterns.scenes import V100, TraceBuilder, on_cpu, on_device
+from tests.patterns.scenes import V100, TraceBuilder, noted, on_cpu, on_device
 from torchtraceap.analyzer.trace.model import Trace
 
 IMAGE, WEIGHT = (16, 64, 56, 56), (64, 64, 3, 3)
@@ -61,3 +61,11 @@ def negative_good_kernels() -> Trace:
 
 def negative_cpu() -> Trace:
     return on_cpu(lambda b: [b.leaf("aten::conv2d", us=4000, shapes=(IMAGE, WEIGHT)) for _ in range(4)] and None)
+
+
+def positive_noted_as_off() -> Trace:
+    return noted(on_device(lambda b: _net(b, ""), device=V100), cudnn_benchmark=False)
+
+
+def negative_noted_as_on() -> Trace:
+    return noted(on_device(lambda b: _net(b, ""), device=V100), cudnn_benchmark=True)

@@ -1,4 +1,4 @@
-from tests.patterns.scenes import A100, V100, TraceBuilder, on_device
+from tests.patterns.scenes import A100, V100, TraceBuilder, noted, on_device
 from torchtraceap.analyzer.trace.model import DeviceProperties, Trace
 
 P100 = DeviceProperties(0, "Tesla P100-PCIE-16GB", 16 << 30, 6, 0, 56, 32)
@@ -45,3 +45,7 @@ def negative_no_tensor_cores() -> Trace:
 
 def negative_the_step_waits_for_data() -> Trace:
     return on_device(lambda b: _step(b, slow_host_us=900_000), device=V100)
+
+
+def negative_noted_as_under_autocast() -> Trace:
+    return noted(on_device(_step, device=V100), autocast="float16")

@@ -1,4 +1,4 @@
-from tests.patterns.scenes import A100, V100, TraceBuilder, on_cpu, on_device
+from tests.patterns.scenes import A100, V100, TraceBuilder, noted, on_cpu, on_device
 from torchtraceap.analyzer.trace.model import Trace
 
 SGEMM = "ampere_sgemm_128x64_nn"
@@ -43,3 +43,12 @@ def negative_matrix_vector_products() -> Trace:
 
 def negative_cpu() -> Trace:
     return on_cpu(lambda b: [b.leaf("aten::linear", us=4000) for _ in range(4)] and None)
+
+
+def positive_noted_as_off() -> Trace:
+    return noted(on_device(lambda b: _mlp(b, SGEMM), device=A100), matmul_tf32=False)
+
+
+def negative_noted_as_on() -> Trace:
+    """What runs on the plain cores all the same has another reason."""
+    return noted(on_device(lambda b: _mlp(b, SGEMM), device=A100), matmul_tf32=True)

@@ -46,6 +46,19 @@ class How(str, Enum):
     OPERATOR = "operator"
 
 
+class Grain(str, Enum):
+    """How closely a place is known: what its line stands for."""
+
+    LINE = "line"
+    """The statement."""
+    BLOCK = "block"
+    """Somewhere inside the block that the statement opens."""
+    FUNCTION = "function"
+    """Somewhere inside the function; the line is its `def`."""
+    FILE = "file"
+    """Somewhere in the file; the line is its first."""
+
+
 SPREAD = "spread"
 """Id of the evidence that says how much the saving differs from step to step."""
 
@@ -74,6 +87,8 @@ class Location:
     """The function or class that holds it; "<module>" at top level."""
     how: How
     confidence: float = 1.0
+    """That the event comes from what `grain` says."""
+    grain: Grain = Grain.LINE
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +258,26 @@ class LayoutChangeRow:
 
 
 @dataclass(frozen=True, slots=True)
+class CounterRow:
+    """One kernel that hardware counters were read of. Means over its measured launches; None where not measured."""
+
+    kernel: str
+    launches: int
+    """How many were measured."""
+    us_per_step: float | None
+    """From the trace; None where it has no such kernel."""
+    dram_bytes: float | None
+    """Read and written by a launch."""
+    dram_gb_per_s: float | None
+    l2_hit_pct: float | None
+    tensor_pct: float | None
+    """Share of the cycles in which the tensor cores' pipe was active."""
+    tensor_instructions: float | None
+    flops: float | None
+    """Of the plain cores, by a launch."""
+
+
+@dataclass(frozen=True, slots=True)
 class Tables:
     """All tables of a report."""
 
@@ -251,6 +286,8 @@ class Tables:
     """The one that takes longest first."""
     feature_maps: tuple[FeatureMapRow, ...] = ()
     """Only where they were asked for: there are hundreds."""
+    counters: tuple[CounterRow, ...] = ()
+    """Where hardware counters were recorded; what takes longest first."""
 
 
 @dataclass(frozen=True, slots=True)

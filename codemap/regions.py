@@ -10,7 +10,7 @@ import ast
 
 import numpy as np
 
-from ..analyzer.findings import How
+from ..analyzer.findings import Grain, How
 from ..analyzer.timeline.model import Timeline
 from ..analyzer.trace.model import Category, IntArray
 from .align import Alignment, Extent
@@ -114,7 +114,8 @@ class Regions:
                 confidence = round(match.confidence * most, 3)
                 location = location_of(file, match.action.statement, qualname, how, confidence)
                 return Place(location, getattr(match.action.node, "lineno", location.line))
-        location = location_of(file, header, qualname, how, _HEADER_CONFIDENCE)
+        grain = Grain.BLOCK if isinstance(header, (ast.With, ast.AsyncWith)) else Grain.FUNCTION
+        location = location_of(file, header, qualname, how, _HEADER_CONFIDENCE, grain)
         return Place(location, location.line, (), "somewhere inside")
 
     def _alignment(

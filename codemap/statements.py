@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from ..analyzer.findings import How, Location
+from ..analyzer.findings import Grain, How, Location
 from .source import SourceFile
 
 
@@ -46,7 +46,12 @@ def header_end(node: ast.AST) -> tuple[int, int]:
 
 
 def location_of(
-    file: SourceFile, node: ast.AST, qualname: str, how: How = How.STACK, confidence: float = 1.0
+    file: SourceFile,
+    node: ast.AST,
+    qualname: str,
+    how: How = How.STACK,
+    confidence: float = 1.0,
+    grain: Grain = Grain.LINE,
 ) -> Location:
     """The location of a statement (its header) or expression."""
     line, offset = node.lineno, node.col_offset  # pyright: ignore[reportAttributeAccessIssue]
@@ -60,6 +65,7 @@ def location_of(
         qualname,
         how,
         confidence,
+        grain,
     )
 
 

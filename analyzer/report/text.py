@@ -9,7 +9,18 @@ from textwrap import wrap
 from rich.text import Text
 
 from ..figures import format_ms, format_pct
-from ..findings import AttentionRow, Evidence, Finding, Location, Report, Safety, Severity, TraceSummary
+from ..findings import (
+    AttentionRow,
+    CounterRow,
+    Evidence,
+    Finding,
+    Grain,
+    Location,
+    Report,
+    Safety,
+    Severity,
+    TraceSummary,
+)
 from .printable import one_line, printable
 
 STYLES = {Severity.WARNING: "bold yellow", Severity.INFORMATION: "bold cyan", Severity.HINT: "bold"}
@@ -20,6 +31,8 @@ LIKELY_PLACE = 0.75
 SHOWN_CALLERS = 4
 MOST_PATHS = 2
 MOST_LAYERS = 6
+MOST_KERNELS = 6
+LONGEST_KERNEL = 60
 IN_HEADLINE = frozenset({"cost", "step", "saving", "spread"})
 """Ids of the evidence that the message gives already."""
 
@@ -39,6 +52,7 @@ def to_text(report: Report, line_of: LineOf, why_of: WhyOf) -> Text:
             text.append_text(_excerpt(finding.location, line_of))
             text.append_text(_details(finding, why_of(finding.slug)))
     text.append_text(_attention(report.tables.attention))
+    text.append_text(_counters(report.tables.counters))
     text.append("\n" + count_line(report) + together(report.trace) + "\n")
     text.plain = printable(text.plain)
     return text
@@ -130,6 +144,10 @@ def _certainty(finding: Finding) -> str:
     pattern = f"{100 * finding.probability:.0f} %"
     if place is None:
         return pattern
+    if place.grain is not Grain.LINE:
+        return (
+            f"{pattern}; only the {place.grain.value} is known ({100 * place.confidence:.0f} %, by {place.how.value})"
+        )
     if place.confidence < LIKELY_PLACE:
         return f"{pattern}; the line is a guess ({100 * place.confidence:.0f} %, by {place.how.value})"
     return f"{pattern}, line found by {place.how.value}"
@@ -186,6 +204,36 @@ def _of_layer(row: AttentionRow) -> list[str]:
     if row.compute_ratio is not None:
         parts.append(f"compute {format_pct(100 * row.compute_ratio)}")
     return parts
+
+
+def _counters(rows: Sequence[CounterRow]) -> Text:
+    """The kernels with hardware counters that take longest, a line each."""
+    text = Text()
+    if not rows:
+        return text
+    text.append(f"\nhardware counters: {_plural(len(rows), 'kernel')}\n", style="bold")
+    for row in rows[:MOST_KERNELS]:
+        kernel = one_line(row.kernel.removeprefix("void "))
+        name = kernel if len(kernel) <= LONGEST_KERNEL else kernel[: LONGEST_KERNEL - 1] + "…"
+        text.append(f"  {name}: {', '.join(_of_kernel(row))}\n")
+    if len(rows) > MOST_KERNELS:
+        text.append(f"  and {len(rows) - MOST_KERNELS} more; --format json has them all\n", style="dim")
+    return text
+
+
+def _of_kernel(row: CounterRow) -> list[str]:
+    """What was counted of a kernel, in words."""
+    figures = (
+        (row.us_per_step, 1e-3, "ms per step"),
+        (row.dram_bytes, 1e-6, "MB of DRAM traffic"),
+        (row.dram_gb_per_s, 1.0, "GB/s"),
+        (row.l2_hit_pct, 1.0, "% L2 hits"),
+        (row.tensor_pct, 1.0, "% tensor cores"),
+        (row.tensor_instructions if row.tensor_pct is None else None, 1.0, "tensor core instructions"),
+        (row.flops, 1e-9, "GFLOP on plain cores"),
+    )
+    known = [f"{value * scale:.3g} {unit}" for value, scale, unit in figures if value is not None]
+    return known or [f"{_plural(row.launches, 'launch')} measured"]
 
 
 def _plural(count: int, noun: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from lsprotocol import types as lsp
 
 from ...analyzer.figures import format_ms, format_pct
-from ...analyzer.findings import Finding, How, Safety
+from ...analyzer.findings import Finding, Grain, How, Safety
 from ...codemap.source import parse_source
 from ...codemap.titles import titled
 from ..merge import Seen, recurring
@@ -111,7 +111,8 @@ def _certainty(finding: Finding) -> str:
     if where is None:
         return f"{sure}; no place in the source was found."
     doubt = "" if where.confidence >= 0.95 else f" ({where.confidence:.0%} sure)".replace("%", " %")
-    return f"{sure}; the line was found by {FOUND_BY[where.how]}{doubt}."
+    what = "the line was found" if where.grain is Grain.LINE else f"only the {where.grain.value} is known,"
+    return f"{sure}; {what} by {FOUND_BY[where.how]}{doubt}."
 
 
 def _first(finding: Finding) -> str:

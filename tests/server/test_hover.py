@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from torchtraceap.analyzer.findings import Safety
+from torchtraceap.analyzer.findings import Grain, How, Safety
 from torchtraceap.codemap.titles import titled
 from torchtraceap.server.features.hover import bar, escaped, explain
 from torchtraceap.server.merge import Seen
@@ -42,3 +42,13 @@ def test_an_unsafe_fix_is_said_once_to_want_checking(is_placed: bool) -> None:
         found = replace(found, fixes=tuple(titled(fix, found) for fix in found.fixes))
     text = explain(Seen(1, found, "t", 1, frozenset({"t"})), FolderState())
     assert "First: Use fixed (about 6.10 ms per step) (check results), 27 % of the step." in text
+
+
+def test_how_a_place_was_found_and_how_closely_is_said_in_words() -> None:
+    where = replace(place("a.py", 5, 12, 16), how=How.MODULE, confidence=0.6)
+    line, function = (
+        explain(Seen(1, finding("slow", replace(where, grain=grain)), "t", 1, frozenset({"t"})), FolderState())
+        for grain in (Grain.LINE, Grain.FUNCTION)
+    )
+    assert "the line was found by the module's name (60 % sure)." in line
+    assert "only the function is known, by the module's name (60 % sure)." in function

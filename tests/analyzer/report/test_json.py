@@ -41,7 +41,8 @@ def test_the_keys_are_those_of_schema_1_in_their_order():
         "probability", "evidence", "location", "related", "fixes", "diagnosis", "stage", "removed_by",
     ]  # fmt: skip
     assert list(finding["evidence"][0]) == ["id", "name", "value", "unit", "events"]
-    assert list(finding["location"]) == ["path", "line", "column", "end_line", "end_column", "qualname", "how"]
+    place = ["path", "line", "column", "end_line", "end_column", "qualname", "how", "confidence", "grain"]
+    assert list(finding["location"]) == place
     assert list(finding["related"][0]["location"]) == list(finding["location"])
     assert list(finding["fixes"][0]) == ["id", "title", "safety", "edits"]
 

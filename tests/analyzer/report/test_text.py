@@ -3,7 +3,7 @@
 from dataclasses import replace
 from itertools import pairwise
 
-from torchtraceap.analyzer.findings import Evidence, How, Related, Report, Tables
+from torchtraceap.analyzer.findings import Evidence, Grain, How, Related, Report, Tables
 from torchtraceap.analyzer.report.text import count_line, to_text
 
 from .reports import ATTENTION, EMPTY, FULL, LAYER, REPORT, SUMMARY, UNKNOWN
@@ -37,6 +37,11 @@ def test_an_unsure_place_is_called_a_guess():
     assert "sure      97 %, line found by stack" in shown(replace(REPORT, findings=(FULL,)))
     unsure = replace(FULL, location=replace(ATTENTION, how=How.OPERATOR, confidence=0.3))
     assert "sure      97 %; the line is a guess (30 %, by operator)" in shown(replace(REPORT, findings=(unsure,)))
+
+
+def test_a_place_that_is_no_line_says_what_is_known():
+    inside = replace(FULL, location=replace(ATTENTION, how=How.MODULE, confidence=0.6, grain=Grain.FUNCTION))
+    assert "sure      97 %; only the function is known (60 %, by module)" in shown(replace(REPORT, findings=(inside,)))
 
 
 def test_carets_stand_under_the_place_also_behind_a_tab():

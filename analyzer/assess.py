@@ -14,6 +14,7 @@ from .order import in_order_of_work
 from .patterns.base import Candidate, Pattern
 from .patterns.missing import missing_options
 from .timeline.columns import distinct, quartiles
+from .timeline.counter_evidence import counter_evidence
 from .timeline.edit import Edit, no_rows
 from .timeline.family import Family
 from .timeline.model import IdleCause, KernelClass, Timeline
@@ -51,6 +52,7 @@ def to_finding(
     cost_events = events_of(timeline, in_typical_step(timeline, cost_rows))
     evidence = (
         *candidate.evidence,
+        *counter_evidence(timeline, cost_rows),
         Evidence("cost", "time per step", _milli(price.spent_us), "ms", cost_events),
         Evidence("step", "step", _milli(price.step_us), "ms"),
         Evidence("saving", f"saved per step, by replay {price.clause}".rstrip(), _milli(price.saving_us), "ms"),

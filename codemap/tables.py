@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
-from ..analyzer.findings import AttentionRow, FeatureMapRow, HeadRow, LayoutChangeRow, Location, Tables
+from ..analyzer.findings import AttentionRow, CounterRow, FeatureMapRow, HeadRow, LayoutChangeRow, Location, Tables
 from ..analyzer.timeline.attention import AttentionLayer, attention_table
+from ..analyzer.timeline.counters import KernelCounters, kernel_counters
 from ..analyzer.timeline.feature_maps import FeatureMap, feature_maps
 from ..analyzer.timeline.layout_changes import LayoutChange, layout_changes
 from ..analyzer.timeline.model import Timeline
@@ -20,6 +21,7 @@ def tables(timeline: Timeline, locator: Locator | None = None, *, with_feature_m
         attention=tuple(_attention(layer, locator) for layer in attention_table(timeline)),
         layout_changes=tuple(_layout_change(change, locator) for change in layout_changes(timeline)),
         feature_maps=tuple(_feature_map(one, locator) for one in maps),
+        counters=tuple(_counters(one) for one in kernel_counters(timeline)),
     )
 
 
@@ -78,6 +80,20 @@ def _attention(layer: AttentionLayer, locator: Locator | None) -> AttentionRow:
         cache_us_per_step=round(layer.cache_us_per_step, 3),
         communication_us_per_step=round(layer.communication_us_per_step, 3),
         heads_measured=tuple(HeadRow(one.head, one.importance, one.work_share) for one in layer.head_shares),
+    )
+
+
+def _counters(one: KernelCounters) -> CounterRow:
+    return CounterRow(
+        kernel=one.kernel,
+        launches=one.launches,
+        us_per_step=_known(one.us_per_step),
+        dram_bytes=_known(one.dram_bytes),
+        dram_gb_per_s=_known(one.dram_gb_per_s),
+        l2_hit_pct=_known(one.l2_hit_pct),
+        tensor_pct=_known(one.tensor_pct),
+        tensor_instructions=_known(one.tensor_instructions),
+        flops=_known(one.flops),
     )
 
 

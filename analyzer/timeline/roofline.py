@@ -1,5 +1,8 @@
 """Where each operator stands under the roofline: what its device could do at best with its FLOPs per byte.
 
+Bytes are the least that has to move, from the shapes; where hardware counters were read of all of an operator's
+kernels, they are what really went to and from the memory.
+
 Device events take the position of the operator whose work they do: the innermost one round their launch whose cost is
 known. Of a CPU's peaks nothing is known, so there only intensity and rate are filled in.
 """
@@ -12,6 +15,7 @@ from enum import IntEnum
 import numpy as np
 
 from ..trace.model import DEVICE_CATEGORIES, NONE, Category, FloatArray, Int8Array, Int32Array, IntArray
+from .counters import Figure, counted
 from .kernel_names import Precision, decode
 from .model import Device, Timeline
 from .tree import enclosing
@@ -66,7 +70,8 @@ def place(timeline: Timeline) -> Roofline:
         np.add.at(time_ns, op[owned], trace.dur_ns[owned])
         _take_kernel_precision(timeline, precision, op)
     busy = costed & (time_ns > 0)
-    flops, moved = np.where(busy, costs.flops, np.nan), np.where(busy, costs.bytes, np.nan)
+    least = _measured_bytes(timeline, op, costs.bytes)
+    flops, moved = np.where(busy, costs.flops, np.nan), np.where(busy, least, np.nan)
     peak = _peaks(timeline.device)[precision]
     with np.errstate(divide="ignore", invalid="ignore"):
         intensity = flops / moved
@@ -76,6 +81,22 @@ def place(timeline: Timeline) -> Roofline:
     best_ns = np.maximum(flops / peak / 1e3, moved / timeline.device.memory_gb_per_s)
     bound = np.where(np.isnan(attainable), Bound.UNKNOWN, np.where(fed < peak, Bound.MEMORY, Bound.COMPUTE))
     return Roofline(op, time_ns, intensity, achieved, attainable, best_ns, bound.astype(np.int8))
+
+
+def _measured_bytes(timeline: Timeline, op: Int32Array, modelled: FloatArray) -> FloatArray:
+    """`modelled`, with the bytes by hardware counters where all of an operator's kernels have them."""
+    found = counted(timeline)
+    moved = found.values[:, Figure.DRAM_BYTES]
+    known = found.rows[~np.isnan(moved) & (op[found.rows] >= 0)]
+    if not len(known):
+        return modelled
+    rows = timeline.trace.rows(Category.KERNEL)
+    rows = rows[op[rows] >= 0]
+    total = np.zeros(len(modelled))
+    np.add.at(total, op[known], moved[np.searchsorted(found.rows, known)])
+    kernels = np.bincount(op[rows], minlength=len(modelled))
+    is_whole = (np.bincount(op[known], minlength=len(modelled)) == kernels) & (kernels > 0)
+    return np.where(is_whole, total, modelled)
 
 
 def _recorded_precision(timeline: Timeline, costed: np.ndarray) -> IntArray:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from .counters import Measured, ranges_in
 from .events import Event, decode_events
 from .limits import Limits, TraceError
 from .problems import ProblemLog
@@ -37,6 +38,8 @@ class Batch:
     positions: Sequence[int]
     offset: int
     """Byte offset of the batch in the document."""
+    ranges: Sequence[Measured] = ()
+    """Hardware counters among the events."""
 
 
 class Document:
@@ -142,11 +145,12 @@ class Document:
 
     def _take(self, length: int) -> Batch | None:
         """The events in the first `length` bytes and the separator after them; None if those are not plain events."""
-        text = self._text[:length]
-        events = decode_events(text.rstrip().removesuffix(b","))
+        text = self._text[:length].rstrip().removesuffix(b",")
+        events = decode_events(text)
         if events is None:
             return None
-        batch = Batch(events, range(self._count, self._count + len(events)), self._offset)
+        positions = range(self._count, self._count + len(events))
+        batch = Batch(events, positions, self._offset, ranges_in(text, self._count))
         self._count += len(events)
         self._consume(length)
         if self._text.startswith(b","):
@@ -163,7 +167,9 @@ class Document:
         if found.mended:
             message = "an event is no valid JSON and was read after repair"
             self._problems.add("mended", message, offset=self._offset + found.mended[0], count=len(found.mended))
-        batch = Batch(found.events, [self._count + position for position in found.positions], self._offset)
+        # Counters are read of events that are odd, not of those that are damaged: nothing tells where those begin.
+        ranges = ranges_in(self._text[: found.length].strip(b", \t\r\n"), self._count)
+        batch = Batch(found.events, [self._count + position for position in found.positions], self._offset, ranges)
         self._count += found.count
         self._consume(found.length)
         if found.is_end:

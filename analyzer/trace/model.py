@@ -10,6 +10,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from .counters import NO_COUNTERS, CounterTable
 from .recording import Recording
 
 IntArray = npt.NDArray[np.int64]
@@ -253,6 +254,8 @@ class Trace:
     problems: tuple[Problem, ...]
     recording: Recording | None = None
     """What `torchtraceap record` wrote beside the trace."""
+    counters: CounterTable = NO_COUNTERS
+    """Hardware counters of kernel launches."""
 
     def __len__(self) -> int:
         return len(self.ts_ns)

@@ -10,6 +10,7 @@ import numpy as np
 
 from .categories import categorize
 from .columns import Columns, RowBuilder, to_collectives
+from .counters import NO_COUNTERS, CounterTable, Measured, from_recording, to_table
 from .document import Batch, Document
 from .events import Event
 from .flows import FlowBuilder, MemoryBuilder
@@ -19,7 +20,7 @@ from .limits import Limits, TraceCancelled, TraceError
 from .model import DEVICE_CATEGORIES, NONE, Category, IntArray, Thread, Trace
 from .nesting import deeper_than
 from .problems import ProblemLog
-from .recording import read_recording
+from .recording import Recording, read_recording
 from .scalars import MAX_DIGITS, to_text, whole_number
 from .stream import read_blocks
 
@@ -66,12 +67,14 @@ class _Reader:
         self._rows = RowBuilder(self._threads, self._problems)
         self._flows = FlowBuilder(self._threads)
         self._memory = MemoryBuilder()
+        self._ranges: list[Measured] = []
 
     def read(self) -> Trace:
         for batch in self._document.batches():
             if self._is_cancelled():
                 raise TraceCancelled("cancelled")
             self._add(batch)
+            self._ranges += batch.ranges
         return self._finish()
 
     def _add(self, batch: Batch) -> None:
@@ -131,7 +134,14 @@ class _Reader:
             info=info,
             problems=self._problems.all(),
             recording=recording,
+            counters=self._counters(recording),
         )
+
+    def _counters(self, recording: Recording | None) -> CounterTable:
+        """Those in the trace itself, in order of time, else those that the recording run measured beside it."""
+        if self._ranges:
+            return to_table("trace", self._ranges)
+        return from_recording(recording.launches) if recording is not None else NO_COUNTERS
 
     def _input_table(self) -> InternedInputs:
         texts = self._rows.inputs.values_by_number()

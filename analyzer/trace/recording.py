@@ -71,6 +71,19 @@ class Precision(msgspec.Struct, frozen=True):
     """The dtype that autocast was on with; "" if it was off."""
 
 
+class LaunchCounters(msgspec.Struct, frozen=True):
+    """Hardware counters of kernel launches in the order of launch, in columns; null for what was not measured."""
+
+    kernels: tuple[str, ...] = ()
+    """Distinct kernel names."""
+    kernel: tuple[int, ...] = ()
+    """For each launch, index into `kernels`."""
+    metrics: tuple[str, ...] = ()
+    """CUPTI's names: `dram__bytes_read.sum`."""
+    values: tuple[tuple[float | None, ...], ...] = ()
+    """By metric, each with one figure per launch."""
+
+
 class Recording(msgspec.Struct, frozen=True):
     """The whole file."""
 
@@ -109,7 +122,9 @@ class Recording(msgspec.Struct, frozen=True):
     """By "External id" of an operator: the line of the program's own code that was being executed."""
     modules: tuple[RecordedModule, ...] = ()
     counters: dict[str, dict[str, float]] = {}
-    """Kernel name (or "device") -> metric -> value; see docs/recording.md."""
+    """"device" -> figure -> value, as sampled while recording; see docs/counters.md."""
+    launches: LaunchCounters = LaunchCounters()
+    """Hardware counters of kernel launches, measured in steps of their own."""
     notes: tuple[str, ...] = ()
     """What could not be recorded, and why."""
 

@@ -16,6 +16,9 @@ from ...analyzer.report.json import to_json
 from ...analyzer.report.printable import printable
 from ...analyzer.report.sarif import to_sarif
 from ...analyzer.report.text import to_text
+from ...analyzer.trace.counters import NO_COUNTERS
+from ...analyzer.trace.limits import TraceError
+from ...analyzer.trace.ncu import read_ncu
 from ...codemap.project import ProjectWorkspace
 from ..pages import why
 from .inputs import examine, with_inputs
@@ -35,6 +38,11 @@ NEVER = "never"
     show_default=True,
     help="Exit with 1 if there is a finding of this severity or a worse one.",
 )
+@click.option(
+    "--ncu",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="CSV of Nsight Compute (`ncu --csv`) with counters of the same kernels.",
+)
 @click.option("--feature-maps", is_flag=True, help="List every layer's feature map in the JSON report.")
 def analyze(
     traces: tuple[str, ...],
@@ -47,6 +55,7 @@ def analyze(
     output: Path | None,
     fail_on: str,
     feature_maps: bool,
+    ncu: Path | None,
 ) -> None:
     """Find the performance anti-patterns in profiler traces, on the source lines that cause them.
 
@@ -56,7 +65,11 @@ def analyze(
     Exit code: 0 no finding at or above --fail-on, 1 findings, 2 something could not be read.
     """
     stderr = Console(stderr=True)
-    outcome = examine(traces, source, Options(min_saving, select, ignore, model_type, feature_maps), stderr)
+    try:
+        counters = read_ncu(ncu) if ncu is not None else NO_COUNTERS
+    except TraceError as error:
+        raise click.BadParameter(str(error), param_hint="--ncu") from error
+    outcome = examine(traces, source, Options(min_saving, select, ignore, model_type, feature_maps), stderr, counters)
     for error in outcome.errors:
         stderr.print(f"error: {printable(error)}", style="red", markup=False, highlight=False, soft_wrap=True)
     if outcome.report is not None:

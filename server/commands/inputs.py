@@ -16,6 +16,7 @@ from ...analyzer.antipatterns import MODEL_TYPES
 from ...analyzer.detected import AUTO, Analysis, Options
 from ...analyzer.findings import Report
 from ...analyzer.patterns.registry import all_patterns
+from ...analyzer.trace.counters import NO_COUNTERS, CounterTable
 from ...analyzer.trace.limits import TraceError
 from ...analyzer.trace.model import Trace
 from ...analyzer.trace.read import read_trace
@@ -37,8 +38,12 @@ class Outcome:
     errors: tuple[str, ...]
 
 
-def examine(traces: Sequence[str], source: Path, options: Options, stderr: Console) -> Outcome:
+def examine(
+    traces: Sequence[str], source: Path, options: Options, stderr: Console, counters: CounterTable = NO_COUNTERS
+) -> Outcome:
     """Read, analyze and place every trace named, and merge what they show; the newest trace's figures lead.
+
+    `counters`, if there are any, take the place of those that a trace has.
 
     The ranks of one job are analyzed together. Of those, one that cannot be read is no error, but a problem of the job.
     """
@@ -50,7 +55,7 @@ def examine(traces: Sequence[str], source: Path, options: Options, stderr: Conso
         while waiting:
             paths = waiting.pop(0)
             try:
-                analysis = _analyze(paths, options, reporter)
+                analysis = _analyze(paths, options, reporter, counters)
             except (TraceError, OSError) as error:
                 errors.append(_sentence(paths[0], error))
                 continue
@@ -140,13 +145,18 @@ def with_inputs(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def _analyze(paths: Sequence[Path], options: Options, reporter: Reporter) -> Analysis:
+def _analyze(paths: Sequence[Path], options: Options, reporter: Reporter, counters: CounterTable) -> Analysis:
     """Analyze one trace, or the ranks of one job. Raises TraceError or OSError if none of them can be read."""
     if len(paths) == 1:
-        trace = _read(paths[0], reporter)
+        trace = _with_counters(_read(paths[0], reporter), counters)
         reporter.stage(f"analyzing {paths[0].name}")
         return analyze(trace, options)
-    return analyze_job(_read_each(paths, reporter), options)
+    ranks = (one if isinstance(one, str) else _with_counters(one, counters) for one in _read_each(paths, reporter))
+    return analyze_job(ranks, options)
+
+
+def _with_counters(trace: Trace, counters: CounterTable) -> Trace:
+    return replace(trace, counters=counters) if len(counters) else trace
 
 
 def _read_each(paths: Sequence[Path], reporter: Reporter) -> Iterator[Trace | str]:

@@ -40,6 +40,10 @@ class RecordedModule(msgspec.Struct, frozen=True):
     """Index into `Recording.files` of the file that defines the class's `forward`; -1 if none does."""
     line: int = 0
     """The line that defines `forward`."""
+    defined_file: int = -1
+    """Index into `Recording.files` of the file that put the module into its parent; -1 if unknown, as for a root."""
+    defined_line: int = 0
+    """The line that did: `self.conv1 = nn.Conv2d(...)`, or the call of a container around it."""
     parameters: tuple[RecordedParameter, ...] = ()
     arguments: dict[str, str] = {}
     """What the module says of itself (`extra_repr`), by name: `kernel_size` -> `(3, 3)`."""
@@ -84,6 +88,16 @@ class LaunchCounters(msgspec.Struct, frozen=True):
     """By metric, each with one figure per launch."""
 
 
+class OperatorTotal(msgspec.Struct, frozen=True):
+    """What one operator or kernel took in the light steps."""
+
+    name: str
+    on_device: bool = False
+    calls_per_step: float = 0.0
+    self_us_per_step: float = 0.0
+    """Without what other operators took inside it."""
+
+
 class Recording(msgspec.Struct, frozen=True):
     """The whole file."""
 
@@ -113,6 +127,8 @@ class Recording(msgspec.Struct, frozen=True):
     plain_step_us: tuple[float, ...] = ()
     """Duration of steps with no profiler at all, for the overhead."""
     full_step_us: tuple[float, ...] = ()
+    light_operators: tuple[OperatorTotal, ...] = ()
+    """Over all light steps, the longest first."""
     files: tuple[str, ...] = ()
     sources: dict[str, str] = {}
     """File -> git blob hash (hex) of its content when recorded."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..analyzer.findings import Finding, Location, Related
+from .statements import Inside
 
 _CALLED_FROM = "called from "
 _SPENT_IN = "the time is spent in "
@@ -19,6 +20,14 @@ def called_from(callers: Sequence[Location]) -> tuple[Related, ...]:
 def spent_in(place: Location) -> Related:
     """Where the time is spent of a finding that is shown elsewhere."""
     return Related(_SPENT_IN + place.qualname, place)
+
+
+def inside_library(inside: Inside, called: Location, shown: Location | None) -> tuple[Related, ...]:
+    """What is inside a library of a finding whose model was called at one place and that is shown at another."""
+    found = (Related(f"the time is spent inside {inside.what}", called),)
+    if inside.built is None or (shown is not None and is_same_line(inside.built, shown)):
+        return found
+    return (*found, Related("the library's model is built here", inside.built))
 
 
 def used_in(place: Location) -> Related:

@@ -1,7 +1,7 @@
 """From an event of the trace to the statement that ran it: one way after the other, the surest first.
 
 By what was on the stack (`stacks.py`: recorded lines, Python frames, `Call stack` arguments); else by `record_function`
-tags and module calls (`regions.py`).
+tags and module calls (`regions.py`); else at the call that builds the library's model that ran it (`libraries.py`).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from ..analyzer.trace.model import NONE
 from .exact import Exact, Follow
 from .knowledge import Knowledge
 from .labels import Label
+from .libraries import Libraries
 from .paths import Matched
 from .recorded import RecordedFiles
 from .regions import Regions
@@ -29,7 +30,10 @@ class Locator:
         self._stacks = Stacks(timeline.trace, timeline.tree, self._known, exact)
         paths = frozenset(matched.path for matched in self._stacks.paths.values())
         self._recorded = RecordedFiles(workspace, paths) if paths or not self._stacks.names_files else None
-        self._regions = Regions(timeline, self._known, self._recorded) if self._recorded is not None else None
+        self._regions = self._libraries = None
+        if self._recorded is not None:
+            self._regions = Regions(timeline, self._known, self._recorded)
+            self._libraries = Libraries(timeline, self._known, self._recorded, self._stacks.paths)
 
     @property
     def known(self) -> Knowledge:
@@ -46,7 +50,10 @@ class Locator:
         forward = int(self._timeline.forward_op[row])
         anchor = row if forward == NONE else forward
         place = self._stacks.locate(anchor)
-        return place or (self._regions.locate(anchor) if self._regions is not None else None)
+        if self._regions is None or self._libraries is None:
+            return place
+        place = place or self._regions.locate(anchor)
+        return self._libraries.explain(anchor, place) if place is not None else self._libraries.locate(anchor)
 
     def workspace_path(self, label: Label) -> Matched | None:
         """The workspace file that a frame's label names, if any."""

@@ -15,7 +15,7 @@ from ..analyzer.timeline.edit import Edit
 from ..analyzer.timeline.family import Family
 from ..analyzer.timeline.model import Timeline
 from ..analyzer.timeline.replay import Replayed, replay
-from .asking import called_from, is_same_line, spent_in
+from .asking import called_from, inside_library, is_same_line, spent_in
 from .families import recognise
 from .fixes.base import Case, Confirmation, DeviceFacts, Fixer
 from .fixes.registry import fixer_of
@@ -120,9 +120,12 @@ class _Site:
 
     @property
     def location(self) -> Location | None:
-        """Where to show it: where the source confirms it, else where its time is spent."""
+        """Where to show it: where the source confirms it, else where its time is spent; of time inside a library's
+        model, where the program builds that."""
         if self.confirmation is not None:
             return self.confirmation.location
+        if self.place is not None and self.place.inside is not None and self.place.inside.built is not None:
+            return self.place.inside.built
         return self.place.location if self.place is not None else None
 
     def joined(self, other: _Site) -> _Site:
@@ -283,8 +286,10 @@ def _related(site: _Site) -> tuple[Related, ...]:
     if site.place is not None:
         if site.place.note:
             related.insert(0, Related(site.place.note, site.place.location))
-        if site.confirmation is not None and not is_same_line(site.confirmation.location, site.place.location):
+        if site.location is not None and not is_same_line(site.location, site.place.location):
             related.append(spent_in(site.place.location))
+        if site.place.inside is not None:
+            related += inside_library(site.place.inside, site.place.location, site.location)
         related += called_from(site.place.callers[:_MOST_CALLERS])
     return tuple(related)
 

@@ -10,6 +10,16 @@ from .source import SourceFile
 
 
 @dataclass(frozen=True, slots=True)
+class Inside:
+    """The library's code that an event comes from, below a statement of the program."""
+
+    what: str
+    """In words: file, line and function of the library, or the class of its model."""
+    built: Location | None
+    """Where the program builds that model; None if that is not plain."""
+
+
+@dataclass(frozen=True, slots=True)
 class Place:
     """Where an event comes from."""
 
@@ -21,6 +31,8 @@ class Place:
     """The call statements above it in the workspace, innermost first."""
     note: str = ""
     """What a reader has to know: that another line or file fits as well, that the file was edited since."""
+    inside: Inside | None = None
+    """Set where the time is spent in a model of a library."""
 
 
 def header_end(node: ast.AST) -> tuple[int, int]:

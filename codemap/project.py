@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import re
-import stat
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
-import pathspec
-
+from .disk import ReadLimits, read_inside
+from .facts import FileFacts, facts_of
+from .notebook import NOTEBOOK_SUFFIX, Notebook, parse_notebook, read_notebook
 from .source import BOM, SourceFile, decode, parse_source
+from .survey import Survey
 
-IGNORED_FOLDERS = frozenset({"__pycache__", "__pypackages__", "node_modules", "site-packages", "venv", "env"})
-"""Never walked into, nor any folder whose name starts with a dot, nor one that holds a `pyvenv.cfg`."""
-_NO_TEXT = re.compile("[\ud800-\udfff]")
-"""Stands for the bytes of a file name that are no UTF-8; no report, and no editor, could name such a file."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReadLimits:
-    """What is too much to read. Larger files are left out; the walk stops at `files`."""
-
-    file_bytes: int = 4_000_000
-    files: int = 20_000
+_Content = tuple[str | None, str, Notebook | None]
+"""A file's text (None if it must not or cannot be read), what is wrong with it, and the notebook that it is."""
 
 
 class Parses:
@@ -35,11 +23,11 @@ class Parses:
         self._most = most
         self._files: dict[tuple[Path, str], SourceFile] = {}
 
-    def parse(self, root: Path, path: str, text: str, error: str) -> SourceFile:
+    def parse(self, root: Path, path: str, text: str, error: str, parse: Callable[[], SourceFile]) -> SourceFile:
         """The parsed file; `error` is what is wrong with its encoding."""
         known = self._files.pop((root, path), None)
         if known is None or error or known.text != text.removeprefix(BOM):
-            known = parse_source(path, text, error)
+            known = parse()
         self._files[root, path] = known  # the one used last comes last
         if len(self._files) > self._most:
             del self._files[next(iter(self._files))]
@@ -50,14 +38,24 @@ class ProjectWorkspace:
     """A `Workspace` over a folder. Each file is read and parsed at most once; open another one to see later edits."""
 
     def __init__(
-        self, root: Path, overlay: Mapping[str, str], limits: ReadLimits, parses: Parses | None = None
+        self,
+        survey: Survey,
+        overlay: Mapping[str, str],
+        limits: ReadLimits,
+        parses: Parses | None = None,
+        max_age_s: float = 0.0,
     ) -> None:
-        self._root = root.resolve()
+        self._root = survey.root
+        self._survey = survey
         self._parses = parses
         self._overlay = dict(overlay)
         self._limits = limits
-        self._texts: dict[str, tuple[str | None, str]] = {}
+        self._max_age_s = max_age_s
+        self._contents: dict[str, _Content] = {}
         self._files: dict[str, SourceFile | None] = {}
+        self._facts: dict[str, FileFacts] = {}
+        """Of unsaved texts."""
+        self._found: dict[tuple[bool, tuple[str, ...]], tuple[str, ...]] = {}
         self._paths: tuple[str, ...] | None = None
 
     @property
@@ -66,65 +64,73 @@ class ProjectWorkspace:
         return self._root
 
     def paths(self) -> tuple[str, ...]:
-        """All Python files, sorted; ignored folders and what `.gitignore` names left out."""
+        """All Python files and notebooks, sorted; ignored folders and what `.gitignore` names left out."""
         if self._paths is None:
-            found = set(self._overlay)
-            for path in _walk(self._root):
-                if len(found) >= self._limits.files:
-                    break
-                found.add(path)
-            self._paths = tuple(sorted(found))
+            self._survey.refresh(self._max_age_s)
+            self._paths = tuple(sorted({*self._survey.paths(), *self._overlay}))
         return self._paths
 
     def file(self, path: str) -> SourceFile | None:
         """The parsed file; None when it does not exist, lies outside the root, or is too large to read."""
         if path not in self._files:
-            self._files[path] = self._parse(path, *self._read_once(path))
+            self._files[path] = self._parse(path)
         return self._files[path]
 
     def text(self, path: str) -> str | None:
         """The file's text, not parsed; None where `file` is."""
-        return self._read_once(path)[0]
+        return self._content(path)[0]
 
-    def _parse(self, path: str, text: str | None, error: str) -> SourceFile | None:
+    def facts(self, path: str) -> FileFacts:
+        """What the file's text says at a glance."""
+        self.paths()
+        found = None if path in self._overlay else self._survey.facts(path)
+        if found is None:
+            if path not in self._facts:
+                self._facts[path] = facts_of(self.text(path) or "")
+            found = self._facts[path]
+        return found
+
+    def holding(self, *words: str) -> tuple[str, ...]:
+        """The paths, sorted, of the files that may hold one of these identifiers; all others do not."""
+        return self._where(False, words, lambda facts: any(facts.holds(word) for word in words))
+
+    def calling(self, *names: str) -> tuple[str, ...]:
+        """The paths, sorted, of the files that may call something with one of these last names."""
+        return self._where(True, names, lambda facts: any(facts.calls(name) for name in names))
+
+    def _where(self, is_call: bool, words: tuple[str, ...], wanted: Callable[[FileFacts], bool]) -> tuple[str, ...]:
+        key = is_call, words
+        if key not in self._found:
+            self.paths()
+            on_disk = [path for path in self._survey.where(wanted) if path not in self._overlay]
+            unsaved = [path for path in self._overlay if wanted(self.facts(path))]
+            self._found[key] = tuple(sorted([*on_disk, *unsaved]))
+        return self._found[key]
+
+    def _parse(self, path: str) -> SourceFile | None:
+        text, error, notebook = self._content(path)
         if text is None:
             return None
-        if self._parses is None:
-            return parse_source(path, text, error)
-        return self._parses.parse(self._root, path, text, error)
 
-    def _read_once(self, path: str) -> tuple[str | None, str]:
-        if path not in self._texts:
-            self._texts[path] = self._read(path)
-        return self._texts[path]
+        def parse() -> SourceFile:
+            return parse_source(path, text, error) if notebook is None else parse_notebook(path, notebook)
 
-    def _read(self, path: str) -> tuple[str | None, str]:
-        """The file's text (None if it must not or cannot be read) and what is wrong with its encoding."""
+        return parse() if self._parses is None else self._parses.parse(self._root, path, text, error, parse)
+
+    def _content(self, path: str) -> _Content:
+        if path not in self._contents:
+            self._contents[path] = self._read(path)
+        return self._contents[path]
+
+    def _read(self, path: str) -> _Content:
+        is_notebook = path.endswith(NOTEBOOK_SUFFIX)
         if path in self._overlay:
-            return self._overlay[path], ""
-        inside = self._inside(path)
-        if inside is None:
-            return None, ""
-        try:
-            info = inside.stat()
-            # Anything but a regular file (a pipe, a device) could block for ever.
-            if not stat.S_ISREG(info.st_mode) or info.st_size > self._limits.file_bytes:
-                return None, ""
-            data = inside.read_bytes()
-        except OSError:
-            return None, ""
-        return decode(data)
-
-    def _inside(self, path: str) -> Path | None:
-        """The real path of a relative one; None where it leads out of the root, also through a symbolic link."""
-        relative = PurePosixPath(path)
-        if relative.is_absolute() or ".." in relative.parts or "\0" in path:
-            return None
-        try:
-            real = (self._root / relative).resolve()
-        except (OSError, RuntimeError):  # a loop of links
-            return None
-        return real if real.is_relative_to(self._root) else None
+            text = self._overlay[path]
+            return _content(read_notebook(text.encode("utf-8", "replace"))) if is_notebook else (text, "", None)
+        data = read_inside(self._root, path, self._limits)
+        if data is None:
+            return None, "", None
+        return _content(read_notebook(data)) if is_notebook else (*decode(data), None)
 
 
 def open_workspace(
@@ -133,47 +139,18 @@ def open_workspace(
     *,
     limits: ReadLimits | None = None,
     parses: Parses | None = None,
+    survey: Survey | None = None,
+    max_age_s: float = 0.0,
 ) -> ProjectWorkspace:
-    """A workspace over `root`. `overlay` gives unsaved editor texts by path relative to the root, with "/"; `parses`
-    keeps what is parsed for the next one."""
-    return ProjectWorkspace(root, overlay or {}, limits or ReadLimits(), parses)
+    """A workspace over `root`.
+
+    `overlay` gives unsaved editor texts by path relative to the root, with "/" (of a notebook, its JSON); `parses` and
+    `survey` keep what is learnt for the next one; which files there are is not looked at again within `max_age_s`.
+    """
+    limits = limits or ReadLimits()
+    survey = survey or Survey(root.resolve(), limits)
+    return ProjectWorkspace(survey, overlay or {}, limits, parses, max_age_s)
 
 
-def _walk(root: Path) -> Iterator[str]:
-    """Relative paths of the Python files under `root`. Symbolic links to folders are not followed."""
-    ignores: list[tuple[str, pathspec.GitIgnoreSpec]] = []
-    for folder, names, files in os.walk(root, followlinks=False):
-        relative = Path(folder).relative_to(root).as_posix()
-        prefix = "" if relative == "." else relative + "/"
-        ignores = [(base, spec) for base, spec in ignores if prefix.startswith(base)]
-        if ".gitignore" in files and (spec := _ignore_spec(Path(folder) / ".gitignore")):
-            ignores.append((prefix, spec))
-        names[:] = sorted(
-            name for name in names if not _is_ignored_folder(folder, name) and not _matches(ignores, f"{prefix}{name}/")
-        )
-        for name in sorted(files):
-            path = prefix + name
-            if name.endswith(".py") and not _NO_TEXT.search(path) and not _matches(ignores, path):
-                yield path
-
-
-def _is_ignored_folder(parent: str, name: str) -> bool:
-    return name.startswith(".") or name in IGNORED_FOLDERS or Path(parent, name, "pyvenv.cfg").exists()
-
-
-def _matches(ignores: list[tuple[str, pathspec.GitIgnoreSpec]], path: str) -> bool:
-    """Whether git would ignore `path`: the innermost `.gitignore` that speaks of it decides."""
-    for base, spec in reversed(ignores):
-        verdict = spec.check_file(path.removeprefix(base)).include
-        if verdict is not None:
-            return verdict
-    return False
-
-
-def _ignore_spec(path: Path) -> pathspec.GitIgnoreSpec | None:
-    if not path.is_file() or path.is_symlink():
-        return None
-    try:
-        return pathspec.GitIgnoreSpec.from_lines(path.read_text("utf-8", errors="replace").splitlines())
-    except (OSError, ValueError):
-        return None
+def _content(notebook: Notebook) -> _Content:
+    return notebook.text, notebook.error, notebook

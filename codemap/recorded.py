@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path, PurePosixPath
 
+from .facts import FileFacts
 from .source import SourceFile
 from .workspace import Workspace
 
-_MOST_FILES = 150
+_SAMPLE = 150
 
 
 class RecordedFiles:
@@ -26,12 +27,17 @@ class RecordedFiles:
         return self._workspace.root
 
     def paths(self) -> tuple[str, ...]:
-        """The files left, sorted; at most some hundred."""
+        """The files left, sorted."""
         if self._paths is None:
             candidates = sorted(self._recorded) or [p for p in self._workspace.paths() if not _is_test(p)]
-            found = (path for path in candidates if "torch" in (self.text(path) or ""))
-            self._paths = tuple(path for path, _ in zip(found, range(_MOST_FILES), strict=False))
+            self._paths = tuple(path for path in candidates if self.facts(path).mentions_torch)
         return self._paths
+
+    def sample(self) -> tuple[str, ...]:
+        """Few enough of the files to look each one over; those that define modules come first."""
+        if len(self.paths()) <= _SAMPLE:
+            return self.paths()
+        return tuple(sorted(self.paths(), key=lambda path: not _defines_modules(self.facts(path)))[:_SAMPLE])
 
     def file(self, path: str) -> SourceFile | None:
         """As the whole workspace's."""
@@ -40,6 +46,26 @@ class RecordedFiles:
     def text(self, path: str) -> str | None:
         """As the whole workspace's."""
         return self._workspace.text(path)
+
+    def facts(self, path: str) -> FileFacts:
+        """As the whole workspace's."""
+        return self._workspace.facts(path)
+
+    def holding(self, *words: str) -> tuple[str, ...]:
+        """As the whole workspace's, of the files left."""
+        return self._left(self._workspace.holding(*words))
+
+    def calling(self, *names: str) -> tuple[str, ...]:
+        """As the whole workspace's, of the files left."""
+        return self._left(self._workspace.calling(*names))
+
+    def _left(self, paths: tuple[str, ...]) -> tuple[str, ...]:
+        left = set(self.paths())
+        return tuple(path for path in paths if path in left)
+
+
+def _defines_modules(facts: FileFacts) -> bool:
+    return "Module)" in facts.definitions or "Module," in facts.definitions
 
 
 def _is_test(path: str) -> bool:

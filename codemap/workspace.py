@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol
 
+from .facts import FileFacts
 from .source import SourceFile
 
 
@@ -17,7 +18,7 @@ class Workspace(Protocol):
         ...
 
     def paths(self) -> tuple[str, ...]:
-        """All Python files, sorted; ignored folders (.git, .venv, node_modules, site-packages, ...) left out."""
+        """All Python files and notebooks, sorted; ignored folders (.git, .venv, site-packages, ...) left out."""
         ...
 
     def file(self, path: str) -> SourceFile | None:
@@ -26,4 +27,16 @@ class Workspace(Protocol):
 
     def text(self, path: str) -> str | None:
         """The file's text, not parsed; None where `file` is."""
+        ...
+
+    def facts(self, path: str) -> FileFacts:
+        """What the file's text says at a glance; nothing, where `file` is None."""
+        ...
+
+    def holding(self, *words: str) -> tuple[str, ...]:
+        """The paths, sorted, of the files that may hold one of these identifiers; all others do not. Parses nothing."""
+        ...
+
+    def calling(self, *names: str) -> tuple[str, ...]:
+        """The paths, sorted, of the files that may call something with one of these last names. Parses nothing."""
         ...

@@ -22,7 +22,7 @@ from watchdog.observers import Observer
 from watchdog.observers.api import ObservedWatch
 
 from ..analyzer.trace.recording import is_trace_name
-from ..codemap.project import IGNORED_FOLDERS
+from ..codemap.walk import IGNORED_FOLDERS
 
 CHANGES: list[type[events.FileSystemEvent]] = [
     events.FileCreatedEvent,

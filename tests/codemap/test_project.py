@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from torchtraceap.codemap.project import ReadLimits, open_workspace
+from torchtraceap.codemap.disk import ReadLimits
+from torchtraceap.codemap.project import open_workspace
 from torchtraceap.codemap.source import parse_source, split_lines
 
 

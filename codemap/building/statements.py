@@ -1,0 +1,433 @@
+"""What statements do to the names and objects that they see."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+from .expressions import binary, items_of, truth
+from .heap import Layer, Raised
+from .objects import delete_attribute, set_attribute, set_item
+from .signatures import defaults_of
+from .values import (
+    MORE,
+    ClassValue,
+    Frame,
+    FunctionValue,
+    ImportValue,
+    LibraryValue,
+    Role,
+    Unknown,
+    Value,
+    join,
+)
+
+if TYPE_CHECKING:
+    from .machine import Machine
+
+_MOST_WHILE = 500
+
+
+class Flow(IntEnum):
+    """How statements end."""
+
+    NEXT = 0
+    RETURN = 1
+    BREAK = 2
+    CONTINUE = 3
+
+
+def execute(machine: Machine, body: Sequence[ast.stmt], frame: Frame) -> Flow:
+    """Run statements in order."""
+    for statement in body:
+        machine.budget.step()
+        run = _RUN.get(type(statement))
+        flow = run(machine, statement, frame) if run is not None else Flow.NEXT
+        if flow is not Flow.NEXT:
+            return flow
+    return Flow.NEXT
+
+
+def assign(machine: Machine, target: ast.expr, value: Value, frame: Frame) -> None:
+    """Bind a target of an assignment, a loop or a `with`."""
+    match target:
+        case ast.Name(id=name):
+            bind_name(machine, name, value, frame)
+        case ast.Attribute(value=held, attr=name):
+            set_attribute(machine, machine.evaluate(held, frame), name, value)
+        case ast.Subscript(value=held, slice=index):
+            set_item(machine, machine.evaluate(held, frame), machine.evaluate(index, frame), value)
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            _unpack(machine, parts, value, frame)
+        case ast.Starred(value=held):
+            assign(machine, held, value, frame)
+        case _:
+            pass
+
+
+def bind_name(machine: Machine, name: str, value: Value, frame: Frame) -> None:
+    """Bind a name in the frame that it belongs to."""
+    if name in frame.outer:
+        outer = frame.parent
+        while outer is not None and outer.parent is not None and name not in outer.names:
+            outer = outer.parent
+        frame = outer or frame
+    machine.heap.write(frame.names)
+    frame.names[name] = value
+
+
+def _unpack(machine: Machine, parts: Sequence[ast.expr], value: Value, frame: Frame) -> None:
+    items = items_of(machine, value)
+    star = next((at for at, part in enumerate(parts) if isinstance(part, ast.Starred)), None)
+    if items is None or MORE in items or (star is None and len(items) != len(parts)) or len(items) < len(parts) - 1:
+        for part in parts:
+            assign(machine, part, Unknown("part of a value that is not known"), frame)
+        return
+    if star is not None:
+        behind = len(parts) - star - 1
+        middle = items[star : len(items) - behind]
+        items = [*items[:star], middle, *items[len(items) - behind :]]
+    for part, item in zip(parts, items, strict=False):
+        assign(machine, part, item, frame)
+
+
+def either(machine: Machine, frame: Frame, branches: Sequence[Callable[[], Flow]]) -> Flow:
+    """Run branches of which it is not known which one is taken, and join what they did."""
+    going_on: list[Layer] = []
+    flows: list[Flow] = []
+    values: list[Value] = []
+    for branch in branches:
+        ended: list[Flow] = []
+
+        def run(branch: Callable[[], Flow] = branch, ended: list[Flow] = ended) -> None:
+            ended.append(branch())
+
+        try:
+            layer = machine.heap.attempt(run)
+        except Raised:
+            continue
+        if ended[0] is Flow.RETURN:
+            values.append(frame.value)
+        else:
+            going_on.append(layer)
+            flows.append(ended[0])
+    if going_on:
+        machine.heap.join(going_on)
+        frame.returned.extend(values)
+        return flows[0] if all(flow is flows[0] for flow in flows) else Flow.NEXT
+    if not values:
+        raise Raised
+    frame.value = join(values)
+    return Flow.RETURN
+
+
+def _assign(machine: Machine, node: ast.Assign, frame: Frame) -> Flow:
+    value = machine.evaluate(node.value, frame)
+    for target in node.targets:
+        assign(machine, target, value, frame)
+    return Flow.NEXT
+
+
+def _annotated(machine: Machine, node: ast.AnnAssign, frame: Frame) -> Flow:
+    if node.value is not None:
+        assign(machine, node.target, machine.evaluate(node.value, frame), frame)
+    return Flow.NEXT
+
+
+def _augmented(machine: Machine, node: ast.AugAssign, frame: Frame) -> Flow:
+    held = machine.evaluate(node.target, frame)
+    value = machine.evaluate(node.value, frame)
+    if isinstance(held, list) and isinstance(node.op, ast.Add):
+        more = items_of(machine, value)
+        machine.heap.write(held)
+        held.extend([MORE] if more is None else more)
+        machine.budget.step(len(more or ()))
+        return Flow.NEXT
+    assign(machine, node.target, binary(machine, node.op, held, value), frame)
+    return Flow.NEXT
+
+
+def _expression(machine: Machine, node: ast.Expr, frame: Frame) -> Flow:
+    if not isinstance(node.value, ast.Constant):
+        machine.evaluate(node.value, frame)
+    return Flow.NEXT
+
+
+def _return(machine: Machine, node: ast.Return, frame: Frame) -> Flow:
+    frame.value = machine.evaluate(node.value, frame) if node.value is not None else None
+    return Flow.RETURN
+
+
+def _if(machine: Machine, node: ast.If, frame: Frame) -> Flow:
+    known = truth(machine.evaluate(node.test, frame))
+    if known is not None:
+        return execute(machine, node.body if known else node.orelse, frame)
+    return either(
+        machine,
+        frame,
+        (lambda: execute(machine, node.body, frame), lambda: execute(machine, node.orelse, frame)),
+    )
+
+
+def _for(machine: Machine, node: ast.For | ast.AsyncFor, frame: Frame) -> Flow:
+    items = items_of(machine, machine.evaluate(node.iter, frame))
+    for item in [MORE] if items is None else items:
+        if item is MORE:
+            flow = either(machine, frame, (lambda: _pass_with_unknown(machine, node, frame), lambda: Flow.NEXT))
+        else:
+            machine.budget.step()
+            assign(machine, node.target, item, frame)
+            flow = execute(machine, node.body, frame)
+        if flow is Flow.RETURN:
+            return flow
+        if flow is Flow.BREAK:
+            return Flow.NEXT
+    return execute(machine, node.orelse, frame)
+
+
+def _pass_with_unknown(machine: Machine, node: ast.For | ast.AsyncFor, frame: Frame) -> Flow:
+    assign(machine, node.target, Unknown("an item of a sequence that is not known"), frame)
+    flow = execute(machine, node.body, frame)
+    return flow if flow is Flow.RETURN else Flow.NEXT
+
+
+def _while(machine: Machine, node: ast.While, frame: Frame) -> Flow:
+    for _ in range(_MOST_WHILE):
+        machine.budget.step()
+        known = truth(machine.evaluate(node.test, frame))
+        if known is None:
+            break
+        if not known:
+            return execute(machine, node.orelse, frame)
+        flow = execute(machine, node.body, frame)
+        if flow is Flow.RETURN:
+            return flow
+        if flow is Flow.BREAK:
+            return Flow.NEXT
+
+    def once() -> Flow:
+        flow = execute(machine, node.body, frame)
+        return flow if flow is Flow.RETURN else Flow.NEXT
+
+    return either(machine, frame, (once, lambda: Flow.NEXT))
+
+
+def _with(machine: Machine, node: ast.With | ast.AsyncWith, frame: Frame) -> Flow:
+    for item in node.items:
+        value = machine.evaluate(item.context_expr, frame)
+        if item.optional_vars is not None:
+            assign(machine, item.optional_vars, value, frame)
+    return execute(machine, node.body, frame)
+
+
+def _try(machine: Machine, node: ast.Try, frame: Frame) -> Flow:
+    """The body, with its handlers only where it is sure to raise."""
+    try:
+        flow = execute(machine, node.body, frame)
+        if flow is Flow.NEXT:
+            flow = execute(machine, node.orelse, frame)
+    except Raised:
+        if not node.handlers:
+            execute(machine, node.finalbody, frame)
+            raise
+        handler = node.handlers[0]
+        if handler.name:
+            bind_name(machine, handler.name, Unknown("an exception"), frame)
+        flow = execute(machine, handler.body, frame)
+    last = execute(machine, node.finalbody, frame)
+    return flow if last is Flow.NEXT else last
+
+
+def _raise(_machine: Machine, _node: ast.Raise, _frame: Frame) -> Flow:
+    raise Raised
+
+
+def _assert(machine: Machine, node: ast.Assert, frame: Frame) -> Flow:
+    if truth(machine.evaluate(node.test, frame)) is False:
+        raise Raised
+    return Flow.NEXT
+
+
+def _delete(machine: Machine, node: ast.Delete, frame: Frame) -> Flow:
+    for target in node.targets:
+        if isinstance(target, ast.Name):
+            machine.heap.write(frame.names)
+            frame.names.pop(target.id, None)
+        elif isinstance(target, ast.Attribute):
+            delete_attribute(machine, machine.evaluate(target.value, frame), target.attr)
+    return Flow.NEXT
+
+
+def _outer(_machine: Machine, node: ast.Global | ast.Nonlocal, frame: Frame) -> Flow:
+    frame.outer |= frozenset(node.names)
+    return Flow.NEXT
+
+
+def _import(machine: Machine, node: ast.Import, frame: Frame) -> Flow:
+    for alias in node.names:
+        if alias.asname:
+            bind_name(machine, alias.asname, ImportValue(alias.name, 0), frame)
+        else:
+            head = alias.name.partition(".")[0]
+            bind_name(machine, head, ImportValue(head, 0), frame)
+    return Flow.NEXT
+
+
+def _import_from(machine: Machine, node: ast.ImportFrom, frame: Frame) -> Flow:
+    module = node.module or ""
+    for alias in node.names:
+        if alias.name != "*":
+            bind_name(machine, alias.asname or alias.name, ImportValue(module, node.level, alias.name), frame)
+            continue
+        found = machine.imported(ImportValue(module, node.level), frame.path)
+        names = getattr(found, "frame", None)
+        if isinstance(names, Frame):
+            machine.heap.write(frame.names)
+            public = {
+                name: machine.lookup(name, names) if isinstance(value, ImportValue) else value
+                for name, value in list(names.names.items())
+                if not name.startswith("_")
+            }
+            frame.names.update(public)
+            frame.star_imports.extend(names.star_imports)
+        elif isinstance(found, LibraryValue):
+            frame.file.star_imports.append(found.dotted)
+    return Flow.NEXT
+
+
+def _function(machine: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame) -> Flow:
+    made = function_value(machine, node, frame)
+    bind_name(machine, node.name, _decorated(machine, node, made, frame), frame)
+    return Flow.NEXT
+
+
+def function_value(
+    machine: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, frame: Frame
+) -> FunctionValue:
+    """A function as its definition makes it, without its decorators."""
+    defaults = {name: machine.evaluate(default, frame) for name, default in defaults_of(node.args)}
+    # Names of a class body are not seen in its methods.
+    scope = frame.parent if frame.owner is not None and frame.function is None and frame.parent else frame
+    return FunctionValue(frame.path, node, scope, defaults, frame.owner)
+
+
+_ROLES = {
+    "staticmethod": Role.STATIC,
+    "classmethod": Role.CLASS,
+    "property": Role.PROPERTY,
+    "cached_property": Role.PROPERTY,
+    "lazy_property": Role.PROPERTY,
+}
+
+
+def _decorated(
+    machine: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef, made: FunctionValue, frame: Frame
+) -> Value:
+    """The function behind its decorators. One of a library, or whose result is not known, changes nothing."""
+    value: Value = made
+    for decorator in reversed(node.decorator_list):
+        name = decorator.attr if isinstance(decorator, ast.Attribute) else getattr(decorator, "id", "")
+        if name in _ROLES:
+            made.role = _ROLES[name]
+        elif name == "setter":
+            return frame.names.get(node.name, made)
+        else:
+            value = _through(machine, decorator, value, frame)
+    return value
+
+
+def _through(machine: Machine, decorator: ast.expr, value: Value, frame: Frame) -> Value:
+    from .signatures import Arguments
+
+    function = machine.evaluate(decorator, frame)
+    if isinstance(function, (LibraryValue, Unknown)):
+        return value
+    try:
+        result = machine.call(function, Arguments([value]), decorator, frame)
+    except Raised:
+        return value
+    return value if isinstance(result, Unknown) or result is None else result
+
+
+def _class(machine: Machine, node: ast.ClassDef, frame: Frame) -> Flow:
+    value: Value = ClassValue(node.name, frame.path, node, frame)
+    for decorator in reversed(node.decorator_list):
+        called = decorator.func if isinstance(decorator, ast.Call) else decorator
+        name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+        if name in ("dataclass", "define", "frozen", "s", "attrs") and isinstance(value, ClassValue):
+            value.is_data = True
+        else:
+            value = _through(machine, decorator, value, frame)
+    bind_name(machine, node.name, value, frame)
+    return Flow.NEXT
+
+
+def _match(machine: Machine, node: ast.Match, frame: Frame) -> Flow:
+    """The first case that is sure to fit; all that may fit where that cannot be told."""
+    subject = machine.evaluate(node.subject, frame)
+    possible: list[ast.match_case] = []
+    for case in node.cases:
+        fits = _fits(machine, case.pattern, subject, frame) if case.guard is None else None
+        if fits is False:
+            continue
+        possible.append(case)
+        if fits:
+            break
+    else:
+        return either(machine, frame, [*(_body(machine, case, frame) for case in possible), lambda: Flow.NEXT])
+    branches = [_body(machine, case, frame) for case in possible]
+    return branches[0]() if len(branches) == 1 else either(machine, frame, branches)
+
+
+def _body(machine: Machine, case: ast.match_case, frame: Frame) -> Callable[[], Flow]:
+    return lambda: execute(machine, case.body, frame)
+
+
+def _fits(machine: Machine, pattern: ast.pattern, subject: Value, frame: Frame) -> bool | None:
+    from .expressions import compare
+
+    match pattern:
+        case ast.MatchAs(pattern=None, name=name):
+            if name is not None:
+                bind_name(machine, name, subject, frame)
+            return True
+        case ast.MatchValue(value=value):
+            return truth(compare(ast.Eq(), subject, machine.evaluate(value, frame)))
+        case ast.MatchSingleton(value=value):
+            return None if isinstance(subject, Unknown) else subject is value
+        case ast.MatchOr(patterns=patterns):
+            found = [_fits(machine, one, subject, frame) for one in patterns]
+            return True if True in found else None if None in found else False
+        case _:
+            return None
+
+
+_RUN: Mapping[type[ast.stmt], Callable[..., Flow]] = {
+    ast.Assign: _assign,
+    ast.AnnAssign: _annotated,
+    ast.AugAssign: _augmented,
+    ast.Expr: _expression,
+    ast.Return: _return,
+    ast.If: _if,
+    ast.For: _for,
+    ast.AsyncFor: _for,
+    ast.While: _while,
+    ast.With: _with,
+    ast.AsyncWith: _with,
+    ast.Try: _try,
+    ast.Raise: _raise,
+    ast.Assert: _assert,
+    ast.Delete: _delete,
+    ast.Global: _outer,
+    ast.Nonlocal: _outer,
+    ast.Import: _import,
+    ast.ImportFrom: _import_from,
+    ast.FunctionDef: _function,
+    ast.AsyncFunctionDef: _function,
+    ast.ClassDef: _class,
+    ast.Match: _match,
+    ast.Break: lambda _machine, _node, _frame: Flow.BREAK,
+    ast.Continue: lambda _machine, _node, _frame: Flow.CONTINUE,
+}

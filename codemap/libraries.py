@@ -126,8 +126,8 @@ class Libraries:
 
     def _is_defined_here(self, name: str) -> bool:
         if name not in self._is_own:
-            texts = (self._files.text(path) or "" for path in self._files.paths())
-            self._is_own[name] = any(re.search(rf"^\s*class {re.escape(name)}\b", text, re.MULTILINE) for text in texts)
+            likely = self._files.holding(name)
+            self._is_own[name] = any(self._files.facts(path).defines_class(name) for path in likely)
         return self._is_own[name]
 
     # What built it
@@ -161,7 +161,7 @@ class Libraries:
         sites = [site for site in self._sites if site.is_known]
         if len(sites) != 1 or self._timeline.phase[row] not in (Phase.FORWARD, Phase.BACKWARD):
             return None
-        texts = (self._files.text(path) or "" for path in self._files.paths())
+        texts = (self._files.text(path) or "" for path in self._files.holding("Module", "LightningModule"))
         return None if any("nn.Module" in text or "LightningModule" in text for text in texts) else sites[0]
 
 

@@ -55,7 +55,7 @@ def find_sites(known: Knowledge, files: RecordedFiles) -> tuple[Site, ...]:
     """All such calls in the files of the recording, at most some dozens."""
     found: list[Site] = []
     own = {path.partition("/")[0].removesuffix(".py") for path in known.workspace.paths()}
-    for path in files.paths():
+    for path in files.sample():
         found += _sites(known.index(path), own)
         if len(found) > _MOST_SITES:
             break

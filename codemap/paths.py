@@ -44,7 +44,8 @@ def match_paths(frames: Iterable[Label], workspace: Workspace, codes: CodesOf) -
     candidates = {
         owner: found
         for owner, labels in by_owner.items()
-        if (found := _candidates(owner, labels, by_basename.get(path_parts(owner)[-1], ()), codes))
+        if (named := by_basename.get(path_parts(owner)[-1]))
+        and (found := _candidates(owner, labels, _likely(labels, named, workspace), codes))
     }
     # A copy of a project beside it fits as well: the folder that fits most of the recorded files decides.
     folders = Counter(root for found in candidates.values() for root in {_root(c.path, c.owner) for c in found})
@@ -58,6 +59,14 @@ class _Candidate:
     common: int
     exact: float
     """Share of the recorded functions that stand at the recorded lines."""
+
+
+def _likely(labels: Sequence[Label], paths: Iterable[str], workspace: Workspace) -> list[str]:
+    """The files that have enough of the recorded functions by what their texts say: only these are parsed."""
+    # Lambdas, comprehensions and modules have no names.
+    named = [label.name for label in labels if not label.name.startswith("<")]
+    least = _LEAST_NAMES * len(labels) - (len(labels) - len(named))
+    return [path for path in paths if sum(map(workspace.facts(path).defines, named)) >= least]
 
 
 def _candidates(owner: str, labels: Sequence[Label], paths: Iterable[str], codes: CodesOf) -> list[_Candidate]:

@@ -90,7 +90,7 @@ def _report(
 def _family_of_source(workspace: Workspace, locator: Locator) -> Family | None:
     """The model's family by the source that was recorded, for a trace that does not show it."""
     files = locator.recorded_files
-    return recognise(workspace, files.paths()) if files is not None else None
+    return recognise(workspace, files.sample()) if files is not None else None
 
 
 def _with_problems(summary: TraceSummary, problems: Iterable[str]) -> TraceSummary:

@@ -85,8 +85,8 @@ class Regions:
             return None
         if label.name not in self._forwards:
             found = []
-            for path in self._files.paths():
-                if f"class {label.name}" not in (self._files.text(path) or ""):
+            for path in self._files.holding(label.name):
+                if not self._files.facts(path).defines_class(label.name):
                     continue
                 facts = self._known.index(path).classes.get(label.name)
                 if facts is not None and (method := facts.methods.get("forward")) is not None:

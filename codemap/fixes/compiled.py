@@ -80,9 +80,11 @@ def compilations(scene: Scene) -> list[Compilation]:
 def in_workspace(scene: Scene) -> Iterator[Compilation]:
     """Every compilation of the workspace, in the order of its files."""
     workspace = scene.case.workspace
-    for path in workspace.paths():
-        text = workspace.text(path)
-        if text is None or "compile" not in text or (file := outline(workspace.file(path))) is None:
+    for path in workspace.holding("compile", "optimize"):
+        facts = workspace.facts(path)
+        if facts.holds("re") and not facts.mentions_torch:
+            continue
+        if (file := outline(workspace.file(path))) is None:
             continue
         for call in file.calls("compile") + file.calls("optimize"):
             if is_compilation(file, call):

@@ -315,14 +315,7 @@ class Resolver:
 
     def _search_calls(self, name: str) -> list[Value]:
         found: list[Value] = []
-        searched = 0
-        for path in self.workspace.paths():
-            text = self.workspace.text(path)
-            if text is None or name not in text:
-                continue
-            searched += 1
-            if searched > _MAX_FILES_SEARCHED:
-                break
+        for path in self.workspace.calling(name)[:_MAX_FILES_SEARCHED]:
             if (file := outline(self.workspace.file(path))) is not None:
                 found.extend(Value(file, call) for call in file.calls(name))
         return found

@@ -33,9 +33,8 @@ def _search(finding: Finding, workspace: Workspace, device: DeviceFacts) -> Sequ
     """All `profile(...)` calls of the workspace that lack one of the flags asked for."""
     resolver = Resolver(workspace)
     found: list[Confirmation] = []
-    for path in workspace.paths():
-        source = workspace.file(path)
-        if source is None or "profile" not in source.text or (file := outline(source)) is None:
+    for path in workspace.calling("profile"):
+        if (file := outline(workspace.file(path))) is None:
             continue
         for call in file.calls("profile"):
             if _is_profile(file, call):

@@ -3,7 +3,8 @@
 Why it is slow: full attention costs tokens x tokens; where a window holds nearly all of the weight, attention within
 windows costs tokens x window.
 Trace: how far a layer's attention reaches, recorded by the program: a window of at most an eighth of the
-tokens to each side that holds 0.95 of the attention, in a layer of 256 tokens or more.
+tokens to each side, or on an image's grid of at most a quarter of it, that holds 0.95 of the attention, in a layer of
+256 tokens or more.
 Edit: the attention takes 1.5 times the share of the keys that the window spans: windows do not line up with the tiles
 that kernels work in.
 Gate: recordings without the statistics; cross-attention; layers that are windowed already.
@@ -53,29 +54,39 @@ def _core(layer: MeasuredLayer, anchor: int) -> IntArray:
     return next(call.core for call in layer.calls if call.anchor == anchor)
 
 
-def _window(layer: MeasuredLayer) -> Reach | None:
-    """The narrowest window that holds nearly all of a layer's attention, if it is narrow for its tokens."""
+def _window(layer: MeasuredLayer) -> int | None:
+    """How many keys the narrowest window spans that holds nearly all of a layer's attention; None if that is no small
+    part of them."""
     call = layer.calls[0]
     if len(call.query) < 3 or len(call.key) < 3:
         return None
     queries, keys = call.query[-2], call.key[-2]
-    found = next((reach for reach in layer.statistics.reach if reach.share >= _HELD), None)
-    if found is None or queries != keys or keys < _LEAST_TOKENS:
+    if queries != keys or keys < _LEAST_TOKENS:
         return None
-    return found if 2 * found.window_tokens + 1 <= _LARGEST_PART * keys else None
+    along = [2 * reach.window_tokens + 1 for reach in layer.statistics.reach if reach.share >= _HELD]
+    around = [(2 * reach.window_tokens + 1) ** 2 for reach in layer.statistics.reach_2d if reach.share >= _HELD]
+    spanned = min([*along, *around], default=keys)
+    return spanned if spanned <= _LARGEST_PART * keys else None
 
 
 def _share(layer: MeasuredLayer) -> float:
     window = _window(layer)
     assert window is not None
-    return round(min(_TILES * (2 * window.window_tokens + 1) / layer.calls[0].key[-2], 1.0), 4)
+    return round(min(_TILES * window / layer.calls[0].key[-2], 1.0), 4)
 
 
 def _row(layer: MeasuredLayer) -> Evidence:
     """One layer's curve: the share of its attention within each window."""
-    curve = ", ".join(f"{reach.window_tokens}: {100 * reach.share:.0f} %" for reach in layer.statistics.reach)
-    name = layer.statistics.layer
-    return Evidence(f"reach-{name}", f"attention within a window of tokens in {name}", curve, "")
+    name, statistics = layer.statistics.layer, layer.statistics
+    if statistics.reach_2d and not any(reach.share >= _HELD for reach in statistics.reach):
+        rows, columns = statistics.grid
+        what = f"attention within so many rows and columns of {rows}x{columns} in {name}"
+        return Evidence(f"reach-{name}", what, _curve(statistics.reach_2d), "")
+    return Evidence(f"reach-{name}", f"attention within a window of tokens in {name}", _curve(statistics.reach), "")
+
+
+def _curve(reach: tuple[Reach, ...]) -> str:
+    return ", ".join(f"{one.window_tokens}: {100 * one.share:.0f} %" for one in reach)
 
 
 PATTERN = Pattern(

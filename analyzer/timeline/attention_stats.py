@@ -5,6 +5,9 @@ execution of an attention layer, right behind its attention:
 
     torchtraceap.attention layer=blocks.3.attn importance=0.31,0.02,0.67 reach=8:0.62,16:0.97 valid=0.41
 
+Tokens of an image also have a distance in its rows and columns: `grid=14x14 reach2d=1:0.35,2:0.97`. `by=gradient` says
+how the importance was measured.
+
 Plain words, as the profiler writes names into its JSON without escaping quotes. A range that cannot be read is passed
 over. Other words are ignored, so that later versions can say more.
 """
@@ -22,7 +25,10 @@ PREFIX = "torchtraceap.attention "
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Share of the attention that falls on keys at most `window_tokens` away from their query."""
+    """Share of the attention that falls on keys at most `window_tokens` away from their query.
+
+    On a grid the distance is the larger one of rows and columns, and tokens that stand before the grid are near to all.
+    """
 
     window_tokens: int
     share: float
@@ -40,6 +46,12 @@ class AttentionStatistics:
     """By window, narrow to wide; () if not measured."""
     valid_share: float = math.nan
     """Tokens that are no padding over all tokens; NaN if not measured."""
+    grid: tuple[int, int] = (0, 0)
+    """Rows and columns of the image that the tokens are of; zeros if they are of none that is known."""
+    reach_2d: tuple[Reach, ...] = ()
+    """On the grid, by window, narrow to wide."""
+    measure: str = ""
+    """How importance was measured: "gradient" or "norm" (see docs/attention-measures.md); "" if not said."""
 
 
 def statistics_of(trace: Trace) -> list[tuple[int, AttentionStatistics]]:
@@ -56,16 +68,22 @@ def parse(name: str) -> AttentionStatistics | None:
     said = dict(_pair(word, "=") for word in name[len(PREFIX) :].split())
     try:
         importance = tuple(float(share) for share in _items(said.get("importance", "")))
-        pairs = [_pair(item, ":") for item in _items(said.get("reach", ""))]
-        reach = tuple(Reach(int(window), float(share)) for window, share in pairs)
+        reach, reach_2d = _reach(said.get("reach", "")), _reach(said.get("reach2d", ""))
         valid = float(said.get("valid", "nan"))
+        rows, columns = _pair(said.get("grid", "0x0"), "x")
+        grid = (int(rows), int(columns))
     except ValueError:
         return None
-    shares = (*importance, *(one.share for one in reach), 0.0 if math.isnan(valid) else valid)
-    if "layer" not in said or not all(0.0 <= share <= 1.0 for share in shares):
+    shares = (*importance, *(one.share for one in (*reach, *reach_2d)), 0.0 if math.isnan(valid) else valid)
+    if "layer" not in said or not all(0.0 <= share <= 1.0 for share in shares) or min(grid) < 0:
         return None
-    ordered = tuple(sorted(reach, key=lambda one: one.window_tokens))
-    return AttentionStatistics(said["layer"], importance, ordered, valid)
+    return AttentionStatistics(said["layer"], importance, reach, valid, grid, reach_2d, said.get("by", ""))
+
+
+def _reach(text: str) -> tuple[Reach, ...]:
+    pairs = [_pair(item, ":") for item in _items(text)]
+    reach = (Reach(int(window), float(share)) for window, share in pairs)
+    return tuple(sorted(reach, key=lambda one: one.window_tokens))
 
 
 def _pair(text: str, mark: str) -> tuple[str, str]:
@@ -82,8 +100,13 @@ def text_of(statistics: AttentionStatistics) -> str:
     words = [f"layer={statistics.layer}"]
     if statistics.importance:
         words.append("importance=" + ",".join(f"{share:.5g}" for share in statistics.importance))
-    if statistics.reach:
-        words.append("reach=" + ",".join(f"{one.window_tokens}:{one.share:.5g}" for one in statistics.reach))
+    if statistics.measure:
+        words.append(f"by={statistics.measure}")
+    for word, reach in (("reach", statistics.reach), ("reach2d", statistics.reach_2d)):
+        if reach:
+            words.append(f"{word}=" + ",".join(f"{one.window_tokens}:{one.share:.5g}" for one in reach))
+    if min(statistics.grid) > 0:
+        words.append(f"grid={statistics.grid[0]}x{statistics.grid[1]}")
     if not math.isnan(statistics.valid_share):
         words.append(f"valid={statistics.valid_share:.5g}")
     return PREFIX + " ".join(words)

@@ -54,7 +54,7 @@ class Extra(Protocol):
         ...
 
 
-_MADE_BY: Mapping[str, tuple[str, str]] = {}
+_MADE_BY: Mapping[str, tuple[str, str]] = {"attention": ("attention", "AttentionExtra")}
 """Option that asks for it -> module of this package and the class in it, called with the options."""
 
 

@@ -10,7 +10,7 @@ import traceback
 
 import click
 
-COMMANDS = ("analyze", "fix", "serve", "patterns", "doctor")
+COMMANDS = ("analyze", "fix", "record", "serve", "patterns", "doctor")
 FAILED = 2
 INTERRUPTED = 130
 """What shells give for a program that Ctrl-C ended."""

@@ -52,7 +52,7 @@ def versions() -> tuple[str, str, str]:
 
     cuda = torch.version.cuda or getattr(torch.version, "hip", None) or ""
     cudnn = torch.backends.cudnn.version() if torch.backends.cudnn.is_available() else None
-    return torch.__version__, cuda, str(cudnn or "")
+    return str(torch.__version__), str(cuda), str(cudnn or "")
 
 
 def device_name() -> str:

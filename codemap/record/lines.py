@@ -122,7 +122,10 @@ def operator_rows(calls: Calls, moves: Moves, files: OwnFiles) -> tuple[list[tup
         place = bisect.bisect_right(times, moment_ns) - 1
         return (files.full(moves[place][1]), moves[place][2]) if place >= 0 else ("", 0)
 
-    checked = [call for call in calls.python if files.is_own(call.file) and call.start_ns >= times[0]]
+    # Before the second move lie only the calls that were running already, all said to begin with the recording.
+    checked = [
+        call for call in calls.python if files.is_own(call.file) and call.start_ns >= times[min(1, len(times) - 1)]
+    ]
     agreeing = sum(at(call.start_ns) == (files.full(call.file), call.line) for call in checked)
     if checked and agreeing < _ENOUGH * len(checked):
         share = round(100 * agreeing / len(checked))

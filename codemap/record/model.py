@@ -14,6 +14,8 @@ from typing import Any
 from ...analyzer.trace.recording import RecordedModule, RecordedParameter
 from .hooks import tensors_in
 from .lines import FileTable
+from .own import OwnFiles
+from .stepping import release_locals
 
 _WRAPPERS = {
     "DistributedDataParallel": "module",
@@ -89,7 +91,7 @@ class ModelSurvey:
         self.roots: dict[str, Any] = {}
         """By name; the name is part of the paths only where there are several models."""
         self._of: dict[int, tuple[Any, str]] = {}
-        self._observed: dict[int, _Observed] = {}
+        self._observed: dict[str, _Observed] = {}
         self._makers: dict[int, tuple[weakref.ref[Any], dict[str, None]]] = {}
         self.autocast = ""
 
@@ -108,7 +110,7 @@ class ModelSurvey:
         """`id(module)` -> path."""
         return {key: path for key, (_, path) in self._modules().items()}
 
-    def tag_of(self, module: Any, shown: Mapping[str, str]) -> str:
+    def tag_of(self, module: Any, files: OwnFiles) -> str:
         """What a call of the module is called in the trace, behind the tags' first word. "" for an unknown module."""
         known = self._modules().get(id(module))
         if known is None:
@@ -116,7 +118,7 @@ class ModelSurvey:
         file, line = self._definitions.of(module) if known[1] else ("", 0)
         if not line:
             file, line = _forward_of(module)
-        place = f" {shown.get(file) or file}:{line}" if line else ""
+        place = f" {files.shown(file)}:{line}" if line else ""
         return f"{known[1] or '.'}{place}"
 
     def begins(self, module: Any, arguments: Any) -> None:
@@ -124,7 +126,7 @@ class ModelSurvey:
         path = self._path(module)
         if path is None:
             return
-        seen = self._observed.setdefault(id(module), _Observed())
+        seen = self._observed.setdefault(path, _Observed())
         seen.calls += 1
         seen.inputs = ()
         self._take_in(seen, path, arguments)
@@ -134,7 +136,7 @@ class ModelSurvey:
         path = self._path(module)
         if path is None:
             return
-        seen = self._observed.setdefault(id(module), _Observed())
+        seen = self._observed.setdefault(path, _Observed())
         self._take_in(seen, path, keywords)
         tensors = list(tensors_in(output))
         seen.outputs = tuple(tuple(tensor.shape) for tensor in tensors)
@@ -152,7 +154,7 @@ class ModelSurvey:
     def recorded(self, table: FileTable, steps: int = 1) -> Iterator[RecordedModule]:
         """Every module, outer ones before inner ones."""
         for module, path in list(self._modules().values())[:_MOST_MODULES]:
-            seen = self._observed.get(id(module), _Observed())
+            seen = self._observed.get(path, _Observed())
             file, line = _forward_of(module)
             defined, defined_line = self._definitions.of(module)
             yield RecordedModule(
@@ -194,11 +196,7 @@ class ModelSurvey:
                 continue
             for maker in made[1]:
                 if not _is_within(path, maker) and not _is_within(maker, path):
-                    self._feeds(maker)[path] = None
-
-    def _feeds(self, path: str) -> dict[str, None]:
-        key = next(key for key, (_, known) in self._modules().items() if known == path)
-        return self._observed.setdefault(key, _Observed()).feeds
+                    self._observed.setdefault(maker, _Observed()).feeds[path] = None
 
 
 def unwrapped(module: Any) -> Any:
@@ -225,12 +223,13 @@ def _variable_of(module: Any) -> str:
     for _ in range(_MOST_FRAMES):
         if frame is None:
             return ""
-        scopes = [frame.f_locals, getattr(frame.f_locals.get("self"), "_modules", None) or {}, frame.f_globals]
         if not frame.f_code.co_filename.startswith(_HERE) and "_call_impl" not in frame.f_code.co_name:
-            for scope in scopes:
-                names = (n for n, value in list(scope.items()) if value is module and n not in ("self", "module"))
-                if name := next(names, ""):
-                    return name
+            scopes = [frame.f_locals, getattr(frame.f_locals.get("self"), "_modules", None) or {}, frame.f_globals]
+            names = (n for scope in scopes for n, value in list(scope.items()) if value is module and n != "self")
+            name = next(names, "")
+            release_locals(frame)
+            if name:
+                return name
         frame = frame.f_back
     return ""
 

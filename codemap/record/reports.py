@@ -1,0 +1,113 @@
+"""What a recorded process tells the command that started it, and the sentences that say it to a person."""
+
+from __future__ import annotations
+
+import os
+import statistics
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+_SUFFIX = ".report.json"
+
+
+class Report(msgspec.Struct, frozen=True):
+    """How far one process came."""
+
+    pid: int
+    saw_torch: bool = False
+    trace: str = ""
+    """Absolute path of the trace; "" if none was written."""
+    rank: int = -1
+    is_worker: bool = False
+    """Started by another recorded program's multiprocessing: it may rightly have nothing to say."""
+    steps_by: str = ""
+    steps_seen: int = 0
+    warm_up_steps: int = 0
+    plain_step_us: tuple[float, ...] = ()
+    light_step_us: tuple[float, ...] = ()
+    full_step_us: tuple[float, ...] = ()
+    stepped_aside: bool = False
+    notes: tuple[str, ...] = ()
+
+
+def leave(report: Report, folder: str) -> None:
+    """Write the report into `folder`; nothing if that is gone."""
+    path = Path(folder) / f"{report.pid}{_SUFFIX}"
+    part = path.with_suffix(".part")
+    try:
+        part.write_bytes(msgspec.json.encode(report))
+        part.replace(path)
+    except OSError:
+        return  # the command that asked has ended: nobody will read it
+
+
+def collect(folder: Path) -> list[Report]:
+    """All reports left, in order of rank; one that cannot be read counts as none."""
+    found = []
+    for path in sorted(folder.glob(f"*{_SUFFIX}")):
+        try:
+            found.append(msgspec.json.decode(path.read_bytes(), type=Report))
+        except (OSError, msgspec.DecodeError):
+            continue
+    return sorted(found, key=lambda report: (report.rank, report.pid))
+
+
+def sentences(report: Report, shown: str) -> Iterator[str]:
+    """What to say of a process that wrote a trace; `shown` is how to name the file."""
+    size = os.stat(report.trace).st_size / 2**20 if os.path.exists(report.trace) else 0.0  # noqa: PTH110, PTH116
+    yield f"{shown} ({size:.1f} MiB)"
+    parts = [
+        f"{report.warm_up_steps} warm-up",
+        f"{len(report.full_step_us)} full",
+        f"{len(report.light_step_us)} light",
+        f"{len(report.plain_step_us)} plain",
+    ]
+    ends = {"optimizer": "an optimizer's step ends each", "module": "the outermost module's call begins each"}
+    yield f"steps: {', '.join(parts)} ({ends.get(report.steps_by, 'none was seen')})"
+    if cost := overhead(report):
+        yield cost
+    yield from report.notes
+
+
+def overhead(report: Report) -> str:
+    """The medians side by side; "" if there is nothing to compare."""
+    known = [
+        (name, statistics.median(times))
+        for name, times in (
+            ("plain", report.plain_step_us),
+            ("light", report.light_step_us),
+            ("full", report.full_step_us),
+        )
+        if times
+    ]
+    if not known:
+        return ""
+    base = known[0][1] if known[0][0] == "plain" else 0.0
+    return "one step: " + ", ".join(_one(name, value, base) for name, value in known)
+
+
+def _one(name: str, value_us: float, base_us: float) -> str:
+    text = f"{value_us / 1000:.3g} ms {name}"
+    return f"{text} ({100 * (value_us / base_us - 1):+.0f} %)" if base_us and name != "plain" else text
+
+
+def problem(reports: Sequence[Report], was_loaded: bool) -> str:
+    """Why there is no trace."""
+    if not was_loaded:
+        return (
+            "nothing was recorded: the recorder was not loaded. The command must start a Python that has torchtraceap "
+            "installed, without -I, -E or -S"
+        )
+    if any(report.stepped_aside for report in reports):
+        return "nothing was recorded: the program uses a profiler of its own, and its trace is left to it"
+    if not any(report.saw_torch for report in reports):
+        return "nothing was recorded: the program never imported torch"
+    seen = max((report.steps_seen for report in reports), default=0)
+    if seen:
+        return (
+            f"nothing was recorded: the program ended after {seen} steps, before its warm-up was over. "
+            "--warm-up 0 records from the first step"
+        )
+    return "nothing was recorded: no optimizer step was seen, nor a second call of the outermost module"

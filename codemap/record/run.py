@@ -1,0 +1,89 @@
+"""The start of a recorded process: called by the `sitecustomize` that `torchtraceap record` puts on the path.
+
+Nothing is imported for the program, and torch only when the program does. From outside the process looks as it
+would alone: its path, its environment for whatever it starts, another `sitecustomize`, its signals and exit code.
+"""
+
+from __future__ import annotations
+
+import atexit
+import importlib
+import multiprocessing.process
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from types import FrameType
+
+from .imports import after_import
+from .options import VARIABLE, RecordOptions, decode
+from .reports import Report, leave
+from .session import Session
+
+
+def start(bootstrap: str) -> None:
+    """Record this process, as the environment says. `bootstrap`: the folder of the `sitecustomize` that calls this."""
+    options = decode(os.environ.get(VARIABLE, ""))
+    sys.path[:] = [entry for entry in sys.path if os.path.realpath(entry or ".") != os.path.realpath(bootstrap)]
+    _load_other_sitecustomize()
+    if options is None:
+        return
+    leave(Report(os.getpid()), options.reports)
+    folder = os.getcwd()  # noqa: PTH109  as a string, however it is written
+    after_import("torch", lambda: _record(options, folder))
+
+
+def _record(options: RecordOptions, folder: str) -> None:
+    record(options, folder)
+
+
+def record(options: RecordOptions, folder: str) -> Session:
+    """Begin to record; at the end of the process write what there is. torch has been imported."""
+    session = Session(options, folder)
+    session.install()
+    leave(session.report(), options.reports)
+
+    def finish() -> None:
+        session.finish()
+        leave(session.report(), options.reports)
+
+    atexit.register(finish)
+    _write_in_children(session, finish)
+    _write_when_terminated(finish)
+    return session
+
+
+def _write_in_children(session: Session, finish: Callable[[], None]) -> None:
+    """Children of multiprocessing may be the ranks of a job. Forked ones end without running what atexit holds."""
+    util = importlib.import_module("multiprocessing.util")
+    if multiprocessing.process.parent_process() is not None:
+        util.Finalize(None, finish, exitpriority=100)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=session.forked)
+        util.register_after_fork(session, lambda _: util.Finalize(None, finish, exitpriority=100))
+
+
+def _write_when_terminated(finish: Callable[[], None]) -> None:
+    """On SIGTERM, unless the program has its own way with it; the process then ends by that signal all the same."""
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        return
+
+    def on_terminate(number: int, _: FrameType | None) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        finish()
+        os.kill(os.getpid(), number)
+
+    signal.signal(signal.SIGTERM, on_terminate)
+
+
+def _load_other_sitecustomize() -> None:
+    """Run the `sitecustomize` that Python would have run, if there is one."""
+    ours = sys.modules.pop("sitecustomize", None)
+    try:
+        importlib.import_module("sitecustomize")
+    except ModuleNotFoundError as error:
+        if error.name != "sitecustomize":
+            raise
+        if ours is not None:
+            sys.modules["sitecustomize"] = ours

@@ -6,7 +6,7 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -56,11 +56,13 @@ def publish(
     targets: dict[str, Target] | None = None,
     packages: Iterable[str] = ("numpy", "msgspec", "isal"),
     notes: Sequence[str] = (),
+    details: Mapping[str, Mapping[str, float]] | None = None,
 ) -> bool:
     """Write `bench/<bench>/results.json` and print the figures as a table; True if every target was met.
 
-    `targets` is by figure name; `packages` are those whose versions matter to the figures. `notes` are sentences a
-    reader needs, such as what could not be measured.
+    `targets` is by figure name, or by "subject name" for one subject's; `packages` are those whose versions matter to
+    the figures. `notes` are sentences a reader needs, such as what could not be measured. `details` are rows of
+    further figures that only go into the file.
     """
     targets = targets or {}
     results: dict[str, dict[str, float]] = {}
@@ -76,11 +78,19 @@ def publish(
         "notes": list(notes),
         "results": results,
     }
+    if details:
+        document["details"] = details
     path = BENCH / bench / "results.json"
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
     show(bench, results, targets, notes)
-    return all(targets[f.name].met_by(f.value) for f in figures if f.name in targets)
+    wanted = [(target_of(targets, figure.subject, figure.name), figure.value) for figure in figures]
+    return all(target.met_by(value) for target, value in wanted if target is not None)
+
+
+def target_of(targets: Mapping[str, Target], subject: str, name: str) -> Target | None:
+    """The target of one figure: the subject's own, else that of all figures of the name."""
+    return targets.get(f"{subject} {name}", targets.get(name))
 
 
 def show(
@@ -94,7 +104,7 @@ def show(
         target = targets.get(name)
         table.add_column(f"{name}\n{target}" if target else name, justify="right")
     for subject, row in results.items():
-        table.add_row(subject, *(_cell(row.get(name), targets.get(name)) for name in names))
+        table.add_row(subject, *(_cell(row.get(name), target_of(targets, subject, name)) for name in names))
     Console(width=None if os.isatty(1) else 160).print(table)
 
 

@@ -54,13 +54,18 @@ class Extra(Protocol):
         ...
 
 
-_MADE_BY: Mapping[str, tuple[str, str]] = {"attention": ("attention", "AttentionExtra")}
-"""Option that asks for it -> module of this package and the class in it, called with the options."""
+_MADE_BY = (
+    ("attention", "attention", "AttentionExtra"),
+    ("counters", "nvml", "NvmlExtra"),
+    ("counters", "counters", "CountersExtra"),
+    ("ncu", "ncu", "NcuExtra"),
+)
+"""Option that asks for it, module of this package, and the class in it, called with the options."""
 
 
 def wanted(options: RecordOptions) -> Iterator[Callable[[], Extra]]:
     """A maker for each extra that was asked for. Making one may raise what its module raises."""
-    for option, (module, name) in _MADE_BY.items():
+    for option, module, name in _MADE_BY:
         if getattr(options, option):
             yield lambda module=module, name=name: getattr(importlib.import_module(f".{module}", __package__), name)(
                 options

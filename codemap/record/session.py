@@ -67,7 +67,7 @@ class Session:
         self._hooks.put_on()
         self._definitions.put_on()
         self._handles = hooks.listen_to_optimizers(self)
-        hooks.listen_to_profilers(self, lambda: self._at_work.is_ours or self._is_over)
+        hooks.listen_to_profilers(self, lambda: self._at_work.is_ours or self._is_over or self._is_in_hook)
 
     # What the hooks tell.
 

@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from ..analyzer.antipatterns import holds_for
 from ..analyzer.assess import summarize, to_finding
 from ..analyzer.combine import Combined, combine
 from ..analyzer.detected import DEFAULTS, Analysis, Detected, Options
-from ..analyzer.findings import Evidence, Finding, Hotspot, Location, Related, Report, Severity, Tables, TraceSummary
+from ..analyzer.findings import (
+    Evidence,
+    Finding,
+    Hotspot,
+    How,
+    Location,
+    Related,
+    Report,
+    Severity,
+    Tables,
+    TraceSummary,
+)
 from ..analyzer.patterns.base import Candidate, Occurrence, Pattern
 from ..analyzer.timeline.edit import Edit
 from ..analyzer.timeline.family import Family
 from ..analyzer.timeline.model import Timeline
 from ..analyzer.timeline.replay import Replayed, replay
 from .asking import called_from, inside_library, is_same_line, spent_in
+from .confirm import Confirmer
 from .families import recognise
-from .fixes.base import Case, Confirmation, DeviceFacts, Fixer
+from .fixes.base import Confirmation, DeviceFacts, Fixer
 from .fixes.registry import fixer_of
 from .hotspots import hotspots
 from .locate import Locator
-from .search import search
 from .statements import Place
 from .suppress import is_suppressed
 from .tables import tables
@@ -48,7 +59,7 @@ def place(analysis: Analysis, workspace: Workspace | None, options: Options = DE
     locator = Locator(timeline, workspace)
     family = analysis.family or _family_of_source(workspace, locator)
     summary = replace(summary, model_type=family.value if family else "")
-    confirmer = _Confirmer(workspace, device_facts(timeline), locator)
+    confirmer = Confirmer(workspace, device_facts(timeline), locator.recorded_files)
     sites: dict[tuple[str, object], _Site] = {}
     for number, detected in enumerate(analysis.detected):
         if not holds_for(detected.pattern, family):
@@ -153,50 +164,7 @@ class _Pricer:
         return to_finding(self._timeline, pattern, candidate, self._options, self.baseline)
 
 
-class _Confirmer:
-    """Asks the fixers about places."""
-
-    def __init__(self, workspace: Workspace, device: DeviceFacts, locator: Locator) -> None:
-        self._workspace = workspace
-        self._device = device
-        self._files = locator.recorded_files
-        self.failures: dict[str, str] = {}
-        """By pattern, what its fixer raised."""
-
-    def confirm(self, fixer: Fixer | None, finding: Finding, where: Place) -> Confirmation | None:
-        """What the source at a place says of a finding."""
-        if fixer is None:
-            return None
-        located = replace(finding, location=where.location)
-        case = Case(located, where.location, where.callers, self._workspace, self._device)
-        return self._guarded(fixer, lambda: fixer.confirm(case))
-
-    def search(self, fixer: Fixer | None, finding: Finding) -> Confirmation | None:
-        """The likeliest statement of the workspace for a finding that the trace gives no line of."""
-        files = self._files
-        if fixer is None or files is None:
-            return None
-        return self._guarded(fixer, lambda: search(fixer, finding, files, self._device))
-
-    def is_cured(self, fixer: Fixer, where: Place | None) -> bool:
-        """Whether the source at a place that does not hold the fault holds what fixes it: it was recorded before."""
-        if fixer.cure is None or where is None:
-            return False
-        if fixer.cure.is_elsewhere:
-            texts = [self._workspace.text(path) for path in self._files.paths()] if self._files is not None else []
-        else:
-            texts = [_function_text(self._workspace, where.location)]
-        return any(fixer.cure.words.search(text) for text in texts if text)
-
-    def _guarded(self, fixer: Fixer, ask: Callable[[], Confirmation | None]) -> Confirmation | None:
-        try:
-            return ask()
-        except Exception as error:  # noqa: BLE001 - a fixer's fault must cost no more than its own fix
-            self.failures[fixer.slug] = f"the fix of {fixer.slug} failed: {type(error).__name__}: {error}"
-            return None
-
-
-def _sites(detected: Detected, whole: Finding, locator: Locator, confirmer: _Confirmer) -> list[_Site]:
+def _sites(detected: Detected, whole: Finding, locator: Locator, confirmer: Confirmer) -> list[_Site]:
     """A candidate parted by statement.
 
     Occurrences of one candidate are executions of one function, so several statements of that function are several
@@ -208,8 +176,13 @@ def _sites(detected: Detected, whole: Finding, locator: Locator, confirmer: _Con
     site = _Site(pattern, candidate, whole, is_whole=True, fixer=fixer)
     parts = _by_statement(candidate, locator)
     placed = [(where, part) for where, part in parts if where is not None]
-    if not placed:
-        return [replace(site, confirmation=confirmer.search(fixer, whole))]
+    if all(where.location.how is How.OPERATOR for where, _ in placed) and not any(
+        confirmer.confirm(fixer, whole, where) for where, _ in placed[:_MOST_TRIED]
+    ):
+        # Who knows the fault finds it better than who knows the operator only.
+        found = confirmer.search(fixer, whole)
+        if found is not None or not placed:
+            return [replace(site, confirmation=found)]
     if len({(where.location.path, where.location.qualname) for where, _ in placed}) > 1:
         for where, _ in placed[:_MOST_TRIED]:
             if confirmation := confirmer.confirm(fixer, whole, where):
@@ -248,7 +221,7 @@ def _part(candidate: Candidate, occurrences: list[Occurrence]) -> Candidate:
     return replace(candidate, occurrences=tuple(occurrences), cost_us_per_step=None if cost is None else cost * share)
 
 
-def _finding(site: _Site, pricer: _Pricer, confirmer: _Confirmer) -> Finding:
+def _finding(site: _Site, pricer: _Pricer, confirmer: Confirmer) -> Finding:
     """The site as it is shown."""
     confirmation = site.confirmation
     candidate = site.candidate
@@ -269,16 +242,6 @@ def _finding(site: _Site, pricer: _Pricer, confirmer: _Confirmer) -> Finding:
         evidence = (*evidence, Evidence("no-fix", "why no fix is offered", confirmation.message, ""))
     fixes = tuple(titled(fix, finding) for fix in confirmation.fixes) if confirmation is not None else ()
     return replace(finding, evidence=evidence, location=site.location, related=_related(site), fixes=fixes)
-
-
-def _function_text(workspace: Workspace, location: Location) -> str:
-    """The text of the function that holds a place."""
-    file = workspace.file(location.path)
-    if file is None:
-        return ""
-    spans = [(f.first_line, f.end_line) for f in file.functions if f.first_line <= location.line <= f.end_line]
-    first, last = min(spans, key=lambda span: span[1] - span[0])
-    return "\n".join(file.lines[first - 1 : last])
 
 
 def _related(site: _Site) -> tuple[Related, ...]:

@@ -1,1 +1,5 @@
-"""The profiling run itself: `torchtraceap record`."""
+"""The profiling run itself: `torchtraceap record`, and `recording` for a part of a program."""
+
+from .context import Run, recording
+
+__all__ = ["Run", "recording"]

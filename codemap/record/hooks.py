@@ -6,6 +6,7 @@ torch.compile: each leaves at once while a graph is being traced.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import sys
@@ -114,29 +115,38 @@ def listen_to_optimizers(listener: Listener) -> list[Any]:
     ]
 
 
-def listen_to_profilers(listener: Listener, is_ours: Callable[[], bool]) -> None:
-    """Tell when the program starts a profiler, before it does; `is_ours` says that the recorder is starting one."""
+def listen_to_profilers(listener: Listener, is_ours: Callable[[], bool]) -> Callable[[], None]:
+    """Tell when the program starts a profiler, before it does; the answer ends that.
+
+    `is_ours` says that the recorder is starting one.
+    """
     from torch.autograd import profiler as low
     from torch.profiler import profiler as high
 
-    def told(owner: type, name: str) -> None:
+    originals: list[tuple[type, str, Any, Any]] = []
+
+    def tell_of(owner: type, name: str) -> None:
         original = getattr(owner, name)
 
+        @functools.wraps(original)
         def started(self: Any, *arguments: Any, **keywords: Any) -> Any:
             if not is_ours():
                 listener.profiler_starts()
             return original(self, *arguments, **keywords)
 
         setattr(owner, name, started)
+        originals.append((owner, name, original, started))
+
+    def undo() -> None:
+        for owner, name, original, started in originals:
+            if getattr(owner, name) is started:
+                setattr(owner, name, original)
 
     # `start` comes before a schedule's waiting is over, the others when no schedule was given.
-    for owner, name in (
-        (high.profile, "start"),
-        (high._KinetoProfile, "prepare_trace"),
-        (low.profile, "__enter__"),
-    ):
-        if hasattr(owner, name):
-            told(owner, name)
+    tell_of(high.profile, "start")
+    tell_of(high._KinetoProfile, "prepare_trace")
+    tell_of(low.profile, "__enter__")
+    return undo
 
 
 def has_compiled() -> bool:

@@ -151,6 +151,10 @@ class ModelSurvey:
         """The step is over."""
         self._makers = {}
 
+    def let_go(self) -> None:
+        """Keep no module alive any more."""
+        self.roots, self._of, self._makers = {}, {}, {}
+
     def recorded(self, table: FileTable, steps: int = 1) -> Iterator[RecordedModule]:
         """Every module, outer ones before inner ones."""
         for module, path in list(self._modules().values())[:_MOST_MODULES]:

@@ -64,7 +64,8 @@ class Plan:
         """`following` as from `blocks`; `warm_up` in steps, at least."""
         self._warm_up = warm_up
         self._blocks = list(following)
-        self._done_in_block = 0
+        self.done_in_block = 0
+        """Steps of the present block that are over."""
         self._warm_up_us: list[float] = []
         self.block = Block(Phase.WARM_UP, 0) if warm_up else self._blocks.pop(0)
         self.times_us: dict[Phase, list[float]] = {phase: [] for phase in Phase}
@@ -85,11 +86,11 @@ class Plan:
             if self._is_warm():
                 self.block = self._blocks.pop(0)
             return self.block
-        self._done_in_block += 1
-        if block.first_counts or self._done_in_block > 1:
+        self.done_in_block += 1
+        if block.first_counts or self.done_in_block > 1:
             self.times_us[block.phase].append(step_us)
-        if self._done_in_block >= block.steps:
-            self.block, self._done_in_block = self._blocks.pop(0), 0
+        if self.done_in_block >= block.steps:
+            self.block, self.done_in_block = self._blocks.pop(0), 0
         return self.block
 
     def _is_warm(self) -> bool:

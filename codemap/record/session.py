@@ -48,6 +48,7 @@ class Session:
         self._plan = Plan(options.warm_up, blocks(options.full, options.iterations, self._measuring.steps))
         self._tags = Tags(self._survey, self._files)
         self._handles: list[Any] = []
+        self._forget_profilers: Callable[[], None] = lambda: None
         self._window: Window | None = None
         self._tracer: LineTracer | None = None
         self._totals = Totals()
@@ -218,7 +219,7 @@ class Session:
         elif block.phase is Phase.LIGHT and self._window is not None:
             self._window.stop()
             self._totals.add(self._window.results)
-            self._recorded.light_steps = len(self._plan.times_us[Phase.LIGHT])
+            self._recorded.light_steps += block.steps
             self._window = None
 
     def _enter(self, block: Block) -> None:
@@ -302,7 +303,7 @@ class Session:
         if self._window is not None and block.phase is Phase.LIGHT:
             self._window.stop()
             self._totals.add(self._window.results)
-            self._recorded.light_steps = len(self._plan.times_us[Phase.LIGHT])
+            self._recorded.light_steps += self._plan.done_in_block
             self._window = None
         elif self._window is not None and self._window.is_running:
             self._recorded.is_full_over = True
@@ -335,6 +336,8 @@ class Session:
         if not hooks.has_compiled():
             self._hooks.take_off()
         self._definitions.take_off()
+        self._forget_profilers()
+        self._survey.let_go()
         for handle in (*self._handles, *([self._anchor_handle] if self._anchor_handle else [])):
             handle.remove()
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..analyzer.findings import Grain, How
 from ..analyzer.timeline.model import Timeline
+from ..analyzer.timeline.module_names import tagged_path
 from ..analyzer.trace.model import Category, IntArray
 from .align import Alignment, Extent
 from .automaton import Automaton
@@ -44,6 +45,8 @@ class Regions:
         """By class name."""
         self._tags: tuple[Tag, ...] | None = None
         self._tag_of_name: dict[int, Tag | None] = {}
+        recording = timeline.trace.recording
+        self._class_of_path = {one.path: one.class_name for one in recording.modules} if recording else {}
         self._alignments: dict[int, tuple[IntArray, Alignment] | None] = {}
         self._bodies: dict[ast.AST, Automaton] = {}
 
@@ -53,7 +56,7 @@ class Regions:
             category = self._trace.cat[outer]
             if category == Category.USER_ANNOTATION and (tag := self._tag(outer)) is not None:
                 return self._in_tag(row, outer, tag)
-            if category == Category.PYTHON_FUNCTION and (method := self._forward(outer)) is not None:
+            if (name := self._module_class(outer)) and (method := self._forward(name)) is not None:
                 return self._in_module(row, outer, *method)
         return None
 
@@ -78,21 +81,26 @@ class Regions:
 
     # Modules
 
-    def _forward(self, row: int) -> tuple[str, Function] | None:
-        """The file and `forward` method of a module call whose class the workspace defines, once."""
-        label = parse_label(self._trace.name_of(row))
-        if label.kind is not Kind.MODULE:
-            return None
-        if label.name not in self._forwards:
+    def _module_class(self, row: int) -> str:
+        """The class of the module whose call `row` is, by its name or the recording run's; "" if it is none."""
+        name = self._trace.name_of(row)
+        if self._trace.cat[row] == Category.USER_ANNOTATION:
+            return self._class_of_path.get(tagged_path(name), "")
+        label = parse_label(name)
+        return label.name if label.kind is Kind.MODULE else ""
+
+    def _forward(self, class_name: str) -> tuple[str, Function] | None:
+        """The file and `forward` method of a class that the workspace defines, once."""
+        if class_name not in self._forwards:
             found = []
-            for path in self._files.holding(label.name):
-                if not self._files.facts(path).defines_class(label.name):
+            for path in self._files.holding(class_name):
+                if not self._files.facts(path).defines_class(class_name):
                     continue
-                facts = self._known.index(path).classes.get(label.name)
+                facts = self._known.index(path).classes.get(class_name)
                 if facts is not None and (method := facts.methods.get("forward")) is not None:
                     found.append((path, method))
-            self._forwards[label.name] = found[0] if len(found) == 1 else None
-        return self._forwards[label.name]
+            self._forwards[class_name] = found[0] if len(found) == 1 else None
+        return self._forwards[class_name]
 
     def _in_module(self, row: int, outer: int, path: str, method: Function) -> Place:
         node = method.node

@@ -11,12 +11,13 @@ import numpy as np
 
 from ..trace.model import NONE, FloatArray, IntArray
 from .attention_backends import Backend, backend_of_kernel
-from .attention_calls import AttentionCall, attention_calls, enclosing_module, part_times_us
+from .attention_calls import AttentionCall, attention_calls, part_times_us
 from .attention_parts import Part
 from .attention_stats import AttentionStatistics, statistics_of
 from .columns import is_among, median
 from .edit import no_rows
 from .model import KernelClass, Timeline
+from .module_names import innermost_modules
 from .select import backward_of, backward_ops, launched_by, us_per_step
 from .sites import SiteFinder
 
@@ -130,18 +131,13 @@ def _layers(timeline: Timeline, calls: list[AttentionCall]) -> list[tuple[str, l
     counts: dict[tuple[object, ...], int] = {}
     for k, call in enumerate(calls):
         site = finder.site(call.anchor)
-        name = _module_name(timeline, call.anchor)
+        name, _ = innermost_modules(timeline, call.anchor)
         if not name:
             step = int(timeline.steps.of[call.anchor])
             number = counts[(site, step)] = counts.get((site, step), 0) + 1
             name = f"attention {number}"
         groups.setdefault((site, name), []).append(k)
     return [(str(key[1]), members) for key, members in groups.items()]
-
-
-def _module_name(timeline: Timeline, row: int) -> str:
-    module = enclosing_module(timeline, row)
-    return timeline.trace.name_of(module).removeprefix("nn.Module: ") if module != NONE else ""
 
 
 def _layer(

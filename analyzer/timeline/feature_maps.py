@@ -13,8 +13,9 @@ from math import prod
 
 from ..trace.model import NONE, Dims, OpInputs
 from .convolution_costs import output_of
-from .layout_changes import layout_of, modules_round
+from .layout_changes import layout_of
 from .model import Timeline
+from .module_names import innermost_modules
 from .op_inputs import element_bytes, numbers
 from .select import in_typical_step, outermost_forward
 
@@ -62,7 +63,7 @@ def feature_maps(timeline: Timeline) -> tuple[FeatureMap, ...]:
         if len(shape) not in _RANKS or not (_SAME_SIZE.match(name) or _RESIZES.match(name)):
             continue
         output = _output(timeline, row, name, inputs, after)
-        module, inside = modules_round(timeline, row)
+        module, inside = innermost_modules(timeline, row)
         found.append(
             FeatureMap(
                 row=row,

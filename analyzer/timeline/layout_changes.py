@@ -16,6 +16,7 @@ import numpy as np
 from ..trace.model import NONE, Category, Dims, IntArray, OpInputs
 from .edit import no_rows
 from .model import KernelClass, Timeline
+from .module_names import innermost_modules
 from .op_inputs import element_bytes
 from .select import count_per_step, device_rows, launched_by, outer_op, steady, us_per_step
 from .sites import group_by_site
@@ -79,20 +80,6 @@ def _memory_order(dims: Dims, strides: Dims) -> Dims:
         if dims[axis] <= 1:
             order.insert(axis, axis)
     return tuple(order)
-
-
-def modules_round(timeline: Timeline, row: int) -> tuple[str, str]:
-    """Names of the innermost two modules round a row."""
-    names: list[str] = []
-    frame = int(timeline.tree.python[row])
-    while frame != NONE and len(names) < 2:
-        name = timeline.trace.name_of(frame)
-        if name.startswith("nn.Module: "):
-            names.append(name.removeprefix("nn.Module: "))
-        outer = int(timeline.tree.parent[frame])
-        frame = int(timeline.tree.python[outer]) if outer != NONE else NONE
-    first, second = (*names, "", "")[:2]
-    return first, second
 
 
 def _copies(timeline: Timeline) -> Iterator[LayoutChange]:
@@ -171,7 +158,7 @@ def _described(
     is_known = trace.cat[first] == Category.CPU_OP
     cause = trace.name_of(first).removeprefix("aten::") if is_known else ""
     cause += " (backward)" if is_backward else ""
-    module, _ = modules_round(timeline, first)
+    module, _ = innermost_modules(timeline, first)
     is_copy = trace.cat[rows[0]] == Category.CPU_OP
     shapes = {int(row): trace.inputs_of(int(row)).shape(0) for row in (rows if is_copy else causes)}
     bytes_each = np.array(

@@ -33,7 +33,7 @@ class StepFinder:
     def __init__(self) -> None:
         """Nothing is known yet."""
         self.by = ""
-        """"optimizer" or "module" once anything was seen."""
+        """"optimizer" or "module" once steps were parted by it."""
         self._optimizers: dict[int, _Seen] = {}
         self._modules: dict[int, _Seen] = {}
         self._module_calls = 0
@@ -60,15 +60,17 @@ class StepFinder:
         self._module_calls += 1
         if self.by == "optimizer":
             return False
-        if not has_parameters and (self._module_calls <= _WAIT_FOR_PARAMETERS or self.by == "module"):
+        if not has_parameters and (self._module_calls <= _WAIT_FOR_PARAMETERS or self.by):
             return False
         _count(self._modules, key)
         if has_gradients and self._module_calls <= _WAIT_FOR_OPTIMIZER:
             return False
-        self.by = "module"
         if self._chosen is not None:
             return key == self._chosen
-        return self._modules[key].count > 1 and key == _rarest(self._modules, last=False)
+        if self._modules[key].count == 1 or key != _rarest(self._modules, last=False):
+            return False
+        self.by = "module"
+        return True
 
 
 def _count(seen: dict[int, _Seen], key: int) -> None:

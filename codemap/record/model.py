@@ -93,6 +93,7 @@ class ModelSurvey:
         self._of: dict[int, tuple[Any, str]] = {}
         self._observed: dict[str, _Observed] = {}
         self._makers: dict[int, tuple[weakref.ref[Any], dict[str, None]]] = {}
+        self._steps = 0
         self.autocast = ""
 
     def add_root(self, module: Any) -> None:
@@ -147,15 +148,16 @@ class ModelSurvey:
             self._makers[id(tensor)] = (weakref.ref(tensor), makers)
         self.autocast = self.autocast or autocast_dtype()
 
-    def forget_tensors(self) -> None:
-        """The step is over."""
+    def end_step(self) -> None:
+        """One of the steps that are looked at is over."""
         self._makers = {}
+        self._steps += 1
 
     def let_go(self) -> None:
         """Keep no module alive any more."""
         self.roots, self._of, self._makers = {}, {}, {}
 
-    def recorded(self, table: FileTable, steps: int = 1) -> Iterator[RecordedModule]:
+    def recorded(self, table: FileTable) -> Iterator[RecordedModule]:
         """Every module, outer ones before inner ones."""
         for module, path in list(self._modules().values())[:_MOST_MODULES]:
             seen = self._observed.get(path, _Observed())
@@ -173,7 +175,7 @@ class ModelSurvey:
                 arguments=_arguments(module),
                 inputs=seen.inputs,
                 outputs=seen.outputs,
-                calls_per_step=seen.calls / steps,
+                calls_per_step=seen.calls / max(self._steps, 1),
                 feeds=tuple(seen.feeds),
             )
 

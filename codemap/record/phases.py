@@ -45,11 +45,11 @@ class Block:
     extra: int = -1
 
 
-def blocks(full: int, iterations: int, extra_steps: Sequence[int]) -> list[Block]:
-    """Everything after warm-up."""
+def blocks(warm_up: int, full: int, iterations: int, extra_steps: Sequence[int]) -> list[Block]:
+    """Everything after warm-up. Without one the first full step must be the program's first: it is surveyed itself."""
     found = [Block(Phase.EXTRA, steps, extra=i) for i, steps in enumerate(extra_steps) if steps > 0]
     if full > 0:
-        found += [Block(Phase.SURVEY, 1), Block(Phase.FULL, full)]
+        found += [*([Block(Phase.SURVEY, 1)] if warm_up else []), Block(Phase.FULL, full)]
     while iterations > 0:
         steps = min(iterations, LIGHT_WINDOW)
         found += [Block(Phase.PLAIN, PLAIN_WINDOW + 1, False), Block(Phase.LIGHT, steps + 1, False)]

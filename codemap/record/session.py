@@ -45,8 +45,9 @@ class Session:
         self._definitions = Definitions()
         self._survey = ModelSurvey(self._definitions)
         self._measuring = Measuring(options)
-        self._plan = Plan(options.warm_up, blocks(options.full, options.iterations, self._measuring.steps))
+        self._plan = self._new_plan(options.warm_up)
         self._tags = Tags(self._survey, self._files)
+        self._surveyed_in = Phase.SURVEY if options.warm_up else Phase.FULL
         self._handles: list[Any] = []
         self._forget_profilers: Callable[[], None] = lambda: None
         self._window: Window | None = None
@@ -79,9 +80,9 @@ class Session:
         if depth == 0:
             self._guarded(lambda: self._outermost_begins(module))
         phase = self._plan.block.phase
-        if phase is Phase.SURVEY:
+        if phase is self._surveyed_in:
             self._guarded(lambda: self._survey.begins(module, arguments))
-        elif phase is Phase.FULL:
+        if phase is Phase.FULL:
             self._tags.open(module)
 
     def module_ends(self, module: Any, keywords: dict[str, Any], output: Any, depth: int) -> None:
@@ -90,7 +91,7 @@ class Session:
             return
         if self._tags.are_open:
             self._tags.close(module)
-        elif self._plan.block.phase is Phase.SURVEY:
+        if self._plan.block.phase is self._surveyed_in:
             self._guarded(lambda: self._survey.ends(module, keywords, output))
 
     def optimizer_stepped(self, optimizer: Any) -> None:
@@ -178,12 +179,15 @@ class Session:
         if self._recorded.trace:
             return
         self._drop_window()
-        self._plan = Plan(
-            self._options.warm_up, blocks(self._options.full, self._options.iterations, self._measuring.steps)
-        )
+        self._plan = self._new_plan(max(self._options.warm_up, 1))
+        self._surveyed_in = Phase.SURVEY
         self._recorded = Recorded()
         if not self._hooks.is_on:
             self._hooks.put_on()
+
+    def _new_plan(self, warm_up: int) -> Plan:
+        asked = self._options
+        return Plan(warm_up, blocks(warm_up, asked.full, asked.iterations, self._measuring.steps))
 
     def _boundary(self) -> None:
         """One step ends here, and the next begins."""
@@ -192,6 +196,8 @@ class Session:
             self._begin()
         self._steps_seen += 1
         before = self._plan.block
+        if before.phase is self._surveyed_in:
+            self._survey.end_step()
         if before.phase is Phase.FULL and not self._recorded.is_full_over:
             self._recorded.moments_ns.append(wall_ns)
             self._measuring.on_full_step(len(self._recorded.moments_ns) - 2)
@@ -208,8 +214,6 @@ class Session:
     def _leave(self, block: Block) -> None:
         if block.phase is Phase.EXTRA:
             self._measuring.stop(block.extra)
-        elif block.phase is Phase.SURVEY:
-            self._survey.forget_tensors()
         elif block.phase is Phase.FULL:
             self._recorded.is_full_over = True
             # The range of the optimizer's step is still open around this: it is closed before the next call.

@@ -22,6 +22,12 @@ PREFIX = "torchtraceap: "
 NOTHING_RECORDED = 3
 """The program ended well, but there is no trace."""
 NOT_FOUND = 127
+_ANALYZE = """\
+import sys
+from torchtraceap.server.cli import main
+sys.argv[:] = ["torchtraceap", "analyze", *sys.argv[1:]]
+main()
+"""
 _BOOTSTRAP = """\
 import os, sys
 try:
@@ -102,7 +108,7 @@ def record(
         traces = _tell(collect(reports))
     if then_analyze and traces:
         # Its exit code means findings; this command's is the program's.
-        subprocess.run([sys.executable, "-m", "torchtraceap.server.cli", "analyze", *traces], check=False)
+        subprocess.run([sys.executable, "-c", _ANALYZE, *traces], check=False)
     sys.exit(code or (0 if traces else NOTHING_RECORDED))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from ..nodes import children
 from .classes import (
     fields_of,
     find,
@@ -98,7 +99,7 @@ def run_function(machine: Machine, function: FunctionValue, given: Arguments) ->
     try:
         if isinstance(node, ast.Lambda):
             return machine.evaluate(node.body, frame)
-        if is_generator(node):
+        if machine.is_generator(node):
             return _generated(machine, node, frame)
         machine.execute(node.body, frame)
     except RecursionError:
@@ -116,7 +117,7 @@ def is_generator(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
         if isinstance(current, (ast.Yield, ast.YieldFrom)):
             return True
         if not isinstance(current, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-            waiting.extend(ast.iter_child_nodes(current))
+            waiting.extend(children(current))
     return False
 
 

@@ -61,7 +61,8 @@ def body(machine: Machine, cls: ClassValue) -> dict[str, Value]:
     if cls.attributes is None:
         frame = Frame(cls.path, Names(), cls.frame, owner=cls)
         cls.attributes = frame.names  # a body that asks for its own class sees what there is
-        machine.execute(cls.node.body, frame)
+        with machine.heap.for_good():
+            machine.execute(cls.node.body, frame)
         if any(isinstance(base, LibraryValue) and base.dotted.startswith("enum.") for base in mro(machine, cls)):
             _make_members(cls)
     return cls.attributes

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,6 +59,15 @@ class Heap:
                 break
             layer[id(container)] = saved
 
+    @contextmanager
+    def for_good(self) -> Iterator[None]:
+        """What changes meanwhile is not taken back: a file or a class body that is first needed inside a branch."""
+        layers, self._layers = self._layers, []
+        try:
+            yield
+        finally:
+            self._layers = layers
+
     def attempt(self, branch: Callable[[], object]) -> Layer:
         """Run a branch and take back what it changed; what each container that it changed held at its end."""
         layer: Layer = {}
@@ -102,14 +112,20 @@ def _joined_list(contents: list[list[Value]]) -> list[Value]:
     return [*joined, *longest[least:], MORE] if is_open else joined
 
 
+_ABSENT = Unknown()
+
+
 def _joined_dict(contents: Sequence[Mapping[Any, Value]], is_kept: bool) -> dict[Value, Value]:
     """Key by key. A key that only some have is kept as it is, or counts as not certain."""
+    first, *others = contents
     keys = {key: None for content in contents for key in content}
     joined: dict[Value, Value] = {}
     for key in keys:
-        found = [content[key] for content in contents if key in content]
-        value = join(found)
-        if len(found) < len(contents) and not is_kept and not isinstance(value, Unknown):
-            value = Unknown("set in one branch only", (value,))
+        value = first.get(key, _ABSENT)
+        if value is _ABSENT or any(other.get(key, _ABSENT) is not value for other in others):
+            found = [content[key] for content in contents if key in content]
+            value = join(found)
+            if len(found) < len(contents) and not is_kept and not isinstance(value, Unknown):
+                value = Unknown("set in one branch only", (value,))
         joined[key] = value
     return joined

@@ -253,6 +253,11 @@ def _make_tuple(_machine: Machine, given: Arguments, _node: ast.AST, _frame: Fra
     )
 
 
+def _environment(_machine: Machine, given: Arguments, _node: ast.AST, _frame: Frame) -> Value:
+    """What holds where a variable is not set."""
+    return given.get(1, "default")
+
+
 def _device(_machine: Machine, _given: Arguments, _node: ast.AST, _frame: Frame) -> Value:
     return Unknown("a device")
 
@@ -273,6 +278,8 @@ def _import_module(machine: Machine, given: Arguments, _node: ast.AST, frame: Fr
 
 
 _FUNCTIONS: Mapping[str, Callable[[Machine, Arguments, ast.AST, Frame], Value]] = {
+    "os.environ.get": _environment,
+    "os.getenv": _environment,
     "functools.partial": _partial,
     "copy.deepcopy": _deepcopy,
     "itertools.repeat": _repeat,

@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 
 from ..knowledge import Knowledge
-from .calls import call_value
+from .calls import call_value, is_generator
 from .expressions import evaluate
-from .heap import Budget, Heap, Raised
+from .heap import Budget, Heap, OutOfBudget, Raised
 from .imports import Imports
 from .layers import LAYERS
 from .natives import BUILTINS
 from .signatures import Arguments
 from .statements import Flow, execute
-from .values import FileValue, Frame, ImportValue, LibraryValue, ModuleValue, Names, Unknown, Value
+from .values import (
+    ClassValue,
+    FileValue,
+    Frame,
+    FunctionValue,
+    ImportValue,
+    LibraryValue,
+    ModuleValue,
+    Names,
+    Unknown,
+    Value,
+)
 
 OnCall = Callable[[ModuleValue, Arguments, ast.AST, Frame], Value]
+_STEPS_OF_FILE = 60_000
+_CHARACTERS_PER_STEP = 10
+"""What parsing takes, in steps."""
 MOST_DEPTH = 28
 """Calls inside one another that are followed: each takes some ten frames of Python's own stack."""
 
@@ -40,6 +55,15 @@ class Machine:
         """What a call of a module gives; without it, it is only noted."""
         self.imports = Imports(known.workspace.paths())
         self._files: dict[str, Frame] = {}
+        self.spent = 0
+        """Steps that files took."""
+        self._generators: dict[ast.AST, bool] = {}
+
+    def is_generator(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+        """Whether a function yields."""
+        if node not in self._generators:
+            self._generators[node] = is_generator(node)
+        return self._generators[node]
 
     def evaluate(self, node: ast.expr, frame: Frame) -> Value:
         """The value of an expression. Raises OutOfBudget, or Raised where the program would raise."""
@@ -60,19 +84,36 @@ class Machine:
             self._files[path] = frame  # before it runs: files import one another in circles
             frame.names["__name__"] = path.removesuffix(".py").replace("/", ".")
             frame.names["__file__"] = path
-            tree = self.known.file(path).tree
-            if tree is not None:
-                depth, self.budget.depth = self.budget.depth, self.budget.depth + 1
-                self._run_file(tree, frame)
-                self.budget.depth = depth
+            source = self.known.file(path)
+            if source.tree is not None:
+                with self.heap.for_good():
+                    self._run_file(source.tree, len(source.text), frame)
         return self._files[path]
 
-    def _run_file(self, tree: ast.Module, frame: Frame) -> None:
-        for statement in tree.body:
-            try:
+    def _run_file(self, tree: ast.Module, length: int, frame: Frame) -> None:
+        """Run a file's statements within a budget of its own; once that is used up, its definitions only."""
+        outer, constructing = self.budget, self.constructing
+        self.budget, self.constructing = Budget(_STEPS_OF_FILE, outer.depth + 1), [ModuleValue("")]
+        statements = iter(tree.body)
+        try:
+            for statement in statements:
+                with suppress(Raised):
+                    self.execute([statement], frame)
+        except (OutOfBudget, RecursionError):
+            self._define_rest(statements, frame)
+        self.spent += _STEPS_OF_FILE - max(self.budget.steps, 0) + length // _CHARACTERS_PER_STEP
+        self.budget, self.constructing = outer, constructing
+
+    def _define_rest(self, statements: Iterator[ast.stmt], frame: Frame) -> None:
+        """Bind what is defined and imported, decorators left aside."""
+        self.budget.steps = _STEPS_OF_FILE
+        for statement in statements:
+            if isinstance(statement, ast.ClassDef):
+                frame.names[statement.name] = ClassValue(statement.name, frame.path, statement, frame)
+            elif isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                frame.names[statement.name] = FunctionValue(frame.path, statement, frame, {})
+            elif isinstance(statement, (ast.Import, ast.ImportFrom)):
                 self.execute([statement], frame)
-            except Raised:
-                continue
 
     def lookup(self, name: str, frame: Frame) -> Value:
         """What a name stands for in a frame."""

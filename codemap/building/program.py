@@ -11,15 +11,16 @@ from ..index import ClassFacts
 from ..knowledge import Knowledge
 from .classes import find
 from .expressions import items_of, truth
+from .heap import Budget
 from .machine import Machine
 from .roots import RootSearch, limited
 from .signatures import Arguments, bind, signature_of
 from .statements import assign
 from .values import ClassValue, Frame, FunctionValue, ModuleValue, Names, Value
 
-STEPS = 400_000
-"""Statements and expressions that finding the models may take, all together; some two seconds."""
-STEPS_OF_ONE = 60_000
+STEPS = 1_000_000
+"""Statements and expressions that finding the models may take, all together; some seconds."""
+STEPS_OF_ONE = 200_000
 """Those that one file, function or class may take."""
 STEPS_OF_QUESTION = 20_000
 
@@ -68,12 +69,14 @@ class Program:
 
     def named(self, path: str, name: str) -> Value:
         """What a name of a file's top level stands for."""
-        return limited(self.machine, STEPS_OF_ONE, lambda: self.machine.lookup(name, self.machine.file(path)))
+        return limited(self.machine, Budget(STEPS_OF_ONE), lambda: self.machine.lookup(name, self.machine.file(path)))
 
     def build(self, cls: ClassValue, given: Arguments | None = None) -> ModuleValue | None:
         """An instance of a class, with its own defaults for what is not given; None if it is no module."""
         value = limited(
-            self.machine, STEPS_OF_ONE, lambda: self.machine.call(cls, given or Arguments(), cls.node, cls.frame)
+            self.machine,
+            Budget(STEPS_OF_ONE),
+            lambda: self.machine.call(cls, given or Arguments(), cls.node, cls.frame),
         )
         return value if isinstance(value, ModuleValue) else None
 
@@ -86,7 +89,7 @@ class Program:
         cls = module.cls
         if cls is None:
             return None
-        found = limited(self.machine, STEPS_OF_QUESTION, lambda: find(self.machine, cls, name))
+        found = limited(self.machine, Budget(STEPS_OF_QUESTION), lambda: find(self.machine, cls, name))
         return found if isinstance(found, FunctionValue) else None
 
     def method_scope(self, module: ModuleValue, name: str, given: Arguments | None = None) -> Scope | None:
@@ -105,25 +108,25 @@ class Program:
 
     def file_scope(self, path: str) -> Scope:
         """At the top level of a file."""
-        found = limited(self.machine, STEPS_OF_ONE, lambda: self.machine.file(path))
+        found = limited(self.machine, Budget(STEPS_OF_ONE), lambda: self.machine.file(path))
         return Scope(found if isinstance(found, Frame) else Frame(path, Names()))
 
     def evaluate(self, expression: ast.expr, scope: Scope) -> Value:
         """The value of an expression; `Unknown` where the source does not tell. Modules that it calls are not run."""
-        return limited(self.machine, STEPS_OF_QUESTION, lambda: self.machine.evaluate(expression, scope.frame))
+        return limited(self.machine, Budget(STEPS_OF_QUESTION), lambda: self.machine.evaluate(expression, scope.frame))
 
     def execute(self, statements: Sequence[ast.stmt], scope: Scope) -> None:
         """Run statements for what they do to the names of a scope, and to the objects that they change."""
-        limited(self.machine, STEPS_OF_QUESTION, lambda: self.machine.execute(statements, scope.frame))
+        limited(self.machine, Budget(STEPS_OF_QUESTION), lambda: self.machine.execute(statements, scope.frame))
 
     def bind(self, target: ast.expr, value: Value, scope: Scope) -> None:
         """Bind the target of an assignment or a loop."""
-        limited(self.machine, STEPS_OF_QUESTION, lambda: assign(self.machine, target, value, scope.frame))
+        limited(self.machine, Budget(STEPS_OF_QUESTION), lambda: assign(self.machine, target, value, scope.frame))
 
     def items(self, value: Value) -> list[Value] | None:
         """The items that a loop over a value goes through, `MORE` at the end where further ones follow; None if they
         are not known."""
-        found = limited(self.machine, STEPS_OF_QUESTION, lambda: items_of(self.machine, value))
+        found = limited(self.machine, Budget(STEPS_OF_QUESTION), lambda: items_of(self.machine, value))
         return found if isinstance(found, list) else None
 
     def truth(self, value: Value) -> bool | None:

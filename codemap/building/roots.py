@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
+from ..nodes import children
 from .classes import is_module_class
 from .heap import Budget, OutOfBudget, Raised
 from .layers import layer_name
@@ -24,14 +25,15 @@ from .values import (
 )
 
 MOST_ROOTS = 200
+_BUILDERS = ("build", "make", "create", "get", "_create", "_make", "_build", "_get")
 _LOSSES = ("Loss", "Criterion", "Metric")
 GIVEN_UP = Unknown("took too long to work out")
 
 
-def limited(machine: Machine, steps: int, ask: Callable[[], Value]) -> Value:
-    """The answer to a question that may take so many steps; they do not count for the others."""
+def limited(machine: Machine, budget: Budget, ask: Callable[[], Value]) -> Value:
+    """The answer to a question that has a budget of its own; `Unknown` where that does not do."""
     outer, constructing = machine.budget, list(machine.constructing)
-    machine.budget = Budget(steps)
+    machine.budget = budget
     try:
         return ask()
     except Raised:
@@ -46,9 +48,9 @@ def limited(machine: Machine, steps: int, ask: Callable[[], Value]) -> Value:
 class RootSearch:
     """Runs what the files would run, and looks at which modules that leaves."""
 
-    def __init__(self, machine: Machine, paths: tuple[str, ...], steps: int, steps_of_one: int) -> None:
+    def __init__(self, machine: Machine, paths: Sequence[str], steps: int, steps_of_one: int) -> None:
         self._machine = machine
-        self._paths = paths
+        self._paths = sorted(paths, key=lambda path: (not self._is_script(path), path))
         self._left = steps
         self._steps_of_one = steps_of_one
         self.is_cut = False
@@ -56,11 +58,14 @@ class RootSearch:
     def run(self) -> tuple[ModuleValue, ...]:
         """The models, those first that scripts build, then those that functions build which nothing calls, then the
         module classes that nothing builds."""
+        self._left, kept = self._left // 2, self._left // 2
         frames = [frame for path in self._paths if (frame := self._file(path)) is not None]
         for frame in frames:
             self._run_script(frame)
-        for frame in frames:
-            self._call_functions(frame)
+        self._left += kept
+        for needs_arguments in (False, True):
+            for frame in frames:
+                self._call_functions(frame, needs_arguments=needs_arguments)
         found = self._standing_alone(self._machine.outermost)
         built = {id(module.cls) for module in self._machine.built if module.cls is not None}
         defaults = [made for frame in frames for made in self._unbuilt(frame, built)]
@@ -69,29 +74,24 @@ class RootSearch:
         rest = [made for made in defaults if id(made.cls) not in classes and id(made) not in inner]
         return tuple([*found, *rest][:MOST_ROOTS])
 
+    def _is_script(self, path: str) -> bool:
+        return "__main__" in (self._machine.known.workspace.text(path) or "")
+
     def _ask(self, question: Callable[[], Value]) -> Value:
         """Ask within what is left for all questions."""
         allowed = min(self._left, self._steps_of_one)
         if allowed <= 0:
             self.is_cut = True
             return GIVEN_UP
-        used = [0]
-
-        def ask() -> Value:
-            budget = self._machine.budget
-            try:
-                return question()
-            finally:
-                used[0] = allowed - budget.steps
-
-        found = limited(self._machine, allowed, ask)
-        self._left -= used[0]
+        budget, spent = Budget(allowed), self._machine.spent
+        found = limited(self._machine, budget, question)
+        self._left -= allowed - budget.steps + self._machine.spent - spent
         self.is_cut |= found is GIVEN_UP
         return found
 
     def _file(self, path: str) -> Frame | None:
         found = self._ask(lambda: self._machine.file(path))
-        return self._machine.file(path) if isinstance(found, Frame) else None
+        return found if isinstance(found, Frame) else None
 
     def _run_script(self, frame: Frame) -> None:
         """What stands below `if __name__ == "__main__"`."""
@@ -101,27 +101,34 @@ class RootSearch:
                 frame.names["__name__"] = "__main__"
                 self._ask(lambda statement=statement: self._machine.execute([statement], frame))
 
-    def _call_functions(self, frame: Frame) -> None:
+    def _call_functions(self, frame: Frame, *, needs_arguments: bool) -> None:
         """Functions of the top level that nothing called, if they build a module."""
-        for value in list(frame.names.values()):
-            if not isinstance(value, FunctionValue) or value.frame is not frame or isinstance(value.node, ast.Lambda):
+        tree = self._machine.known.file(frame.path).tree
+        for node in tree.body if tree is not None else ():
+            if not isinstance(node, ast.FunctionDef) or node in self._machine.entered:
                 continue
-            if value.node not in self._machine.entered and self._builds(value, frame):
-                self._ask(lambda value=value: self._machine.call(value, Arguments(), value.node, frame))
+            if _needs_arguments(node) is needs_arguments and self._builds(node, frame):
+                function = frame.names.get(node.name)
+                self._ask(lambda function=function, node=node: self._machine.call(function, Arguments(), node, frame))
 
-    def _builds(self, function: FunctionValue, frame: Frame) -> bool:
-        """Whether a function calls a module class by a name of its file."""
-        for node in ast.walk(function.node):
-            if isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute)):
-                callee = self._ask(lambda node=node: self._machine.evaluate(node.func, frame))
-                if isinstance(callee, ClassValue) and is_module_class(self._machine, callee):
-                    return True
-                if isinstance(callee, LibraryValue) and layer_name(callee.dotted) == "Sequential":
-                    return True
+    def _builds(self, function: ast.FunctionDef, frame: Frame) -> bool:
+        """Whether a function names a module class, or calls a function of the workspace with "model" in its name."""
+        for node in children_of(function, (ast.Name, ast.Attribute)):
+            if isinstance(node, ast.Name) and not (node.id[:1].isupper() or node.id.startswith(_BUILDERS)):
+                continue
+            if isinstance(node, ast.Attribute) and not node.attr[:1].isupper():
+                continue
+            value = self._ask(lambda node=node: self._machine.evaluate(node, frame))
+            if isinstance(value, ClassValue) and is_module_class(self._machine, value):
+                return True
+            if isinstance(value, FunctionValue) or (
+                isinstance(value, LibraryValue) and layer_name(value.dotted) in ("Sequential", "ModuleList")
+            ):
+                return True
         return False
 
     def _unbuilt(self, frame: Frame, built: set[int]) -> Iterator[ModuleValue]:
-        """Instances of the module classes of a file that nothing built and no other class derives from."""
+        """Instances of the module classes of a file that nothing built."""
         for cls in list(frame.names.values()):
             if not isinstance(cls, ClassValue) or cls.frame is not frame or id(cls) in built:
                 continue
@@ -133,12 +140,15 @@ class RootSearch:
                 yield made
 
     def _standing_alone(self, modules: list[ModuleValue]) -> list[ModuleValue]:
-        """Those that no other module holds, one for each call that builds it."""
+        """Those that no other module holds, each once; of a class that was also built with known sizes only these."""
         inner = self._inside(self._machine.built)
-        found: dict[tuple[int, int], ModuleValue] = {}
-        for module in modules:
-            if id(module) not in inner and self._is_model(module):
-                found.setdefault((id(module.node), id(module.cls)), module)
+        alone = [module for module in modules if id(module) not in inner and self._is_model(module)]
+        known = {_kind(module) for module in alone if has_known_sizes(module)}
+        found: dict[tuple[object, ...], ModuleValue] = {}
+        for module in alone:
+            if _kind(module) not in known or has_known_sizes(module):
+                arguments = [(name, value) for name, value in module.arguments.items() if _is_short(value)]
+                found.setdefault((_kind(module), repr(arguments)), module)
         return list(found.values())
 
     def _inside(self, modules: list[ModuleValue]) -> set[int]:
@@ -150,6 +160,32 @@ class RootSearch:
         if module.name.endswith(_LOSSES):
             return False
         return module.cls is not None or module.is_opaque or has_tensors(module)
+
+
+def _kind(module: ModuleValue) -> tuple[int, str]:
+    return id(module.cls), module.dotted
+
+
+def _is_short(value: Value) -> bool:
+    return (
+        value is None or isinstance(value, (int, float, str)) or (isinstance(value, (list, tuple)) and len(value) < 20)
+    )
+
+
+def _needs_arguments(function: ast.FunctionDef) -> bool:
+    node = function.args
+    positional = len(node.posonlyargs) + len(node.args)
+    return positional > len(node.defaults) or None in node.kw_defaults
+
+
+def children_of(node: ast.AST, kinds: tuple[type[ast.AST], ...]) -> Iterator[ast.AST]:
+    """The nodes of some kinds below a node."""
+    waiting = [node]
+    while waiting:
+        current = waiting.pop()
+        if isinstance(current, kinds):
+            yield current
+        waiting.extend(children(current))
 
 
 def modules_in(value: Value, depth: int) -> Iterator[ModuleValue]:
@@ -193,3 +229,11 @@ def descendants(module: ModuleValue) -> Iterator[tuple[str, ModuleValue, bool]]:
 def has_tensors(module: ModuleValue) -> bool:
     """Whether a module or one below it has a parameter or buffer."""
     return any(isinstance(value, TensorValue) for _, one, _ in descendants(module) for _, value in one.tensors())
+
+
+def has_known_sizes(module: ModuleValue) -> bool:
+    """Whether everything about a model's parameters is known: which modules there are, and all shapes."""
+    for _, one, is_certain in descendants(module):
+        if not is_certain or one.has_more or one.problem or any(value.sizes is None for _, value in one.tensors()):
+            return False
+    return True

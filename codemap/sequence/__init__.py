@@ -1,0 +1,1 @@
+"""Placing events of a trace that has no Python events: by operator names, shapes and order alone."""

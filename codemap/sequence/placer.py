@@ -1,0 +1,185 @@
+"""Places the events of a trace without Python events: each step's sequence against what the workspace's programs do."""
+
+from __future__ import annotations
+
+import ast
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...analyzer.findings import Grain, How, Location
+from ...analyzer.timeline.model import Phase, Timeline
+from ...analyzer.trace.model import DEVICE_CATEGORIES, NONE, OpInputs
+from ..knowledge import Knowledge
+from ..recorded import RecordedFiles
+from ..statements import Place, location_of
+from .beam import Aligned, Aligner, Label, Match
+from .candidates import programs
+from .events import BACKWARD, Segment, segments
+from .program import Site
+
+_LEAST_LINE = 0.6
+"""Below this confidence no line is named."""
+_LEAST_FUNCTION = 0.6
+_MOST_COST = 0.75
+"""Surprises for each event above which the trace is of another program."""
+_GOOD_COST = 0.2
+"""Surprises for each event below which no other program is tried."""
+_MOST_EVENTS = 30_000
+"""Events that are aligned in all; what lies beyond stays without places."""
+_MOST_CALLERS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """One segment with its places."""
+
+    segment: Segment
+    aligned: Aligned
+    trust: float
+    """How well the program fits the trace as a whole, from 0 to 1."""
+
+
+class SequencePlacer:
+    """Locates events by the order and the shapes of the operators around them."""
+
+    def __init__(self, timeline: Timeline, known: Knowledge, files: RecordedFiles) -> None:
+        self._timeline = timeline
+        self._trace = timeline.trace
+        self._known = known
+        self._files = files
+        self._at: dict[int, tuple[_Found, int]] | None = None
+        """Row of each event -> its segment, and its number there."""
+        self._backwards: list[int] = []
+        """Rows of the backward passes, in time order."""
+
+    def locate(self, row: int) -> Place | None:
+        """The place of `row` (its forward operator's for a backward one); None where even the function is unsure."""
+        if self._at is None:
+            self._at = self._align()
+            self._backwards = sorted(
+                row for row, (found, at) in self._at.items() if found.segment.names[at] == BACKWARD
+            )
+        event = self._event_of(row)
+        return self._place(*self._at[event]) if event is not None else None
+
+    # From a row to its event
+
+    def _event_of(self, row: int) -> int | None:
+        """The event that `row` is part of."""
+        at, timeline = self._at or {}, self._timeline
+        if self._trace.cat[row] in DEVICE_CATEGORIES:
+            row = int(timeline.launches.op[row])
+            if row == NONE:
+                return None
+        forward = int(timeline.forward_op[row])
+        if forward != NONE:
+            row = forward
+        elif timeline.phase[row] == Phase.BACKWARD:
+            before = bisect_right(self._backwards, row)
+            return self._backwards[before - 1] if before else None
+        return next((each for each in (row, *timeline.tree.ancestors(row)) if each in at), None)
+
+    # Alignment
+
+    def _align(self) -> dict[int, tuple[_Found, int]]:
+        """The places of all events, by row."""
+        parts = segments(self._timeline)
+        chosen = self._choose(parts)
+        if chosen is None:
+            return {}
+        aligner, trust = chosen
+        known: dict[tuple[tuple[str, ...], bytes], Aligned] = {}
+        found: dict[int, tuple[_Found, int]] = {}
+        left = _MOST_EVENTS
+        for part in sorted(parts, key=len, reverse=True):
+            if part.key not in known:
+                left -= len(part)
+                if left < 0:
+                    continue
+                known[part.key] = aligner.align(self._labels(part))
+            one = _Found(part, known[part.key], trust)
+            found.update((int(row), (one, at)) for at, row in enumerate(part.rows))
+        return found
+
+    def _choose(self, parts: Sequence[Segment]) -> tuple[Aligner, float] | None:
+        """The program that fits a typical step best, and how far it is to be trusted; None if none fits."""
+        steady = set(self._timeline.steps.steady.tolist())
+        inside = [part for part in parts if int(self._timeline.steps.of[part.rows[0]]) in steady] or parts
+        if not inside:
+            return None
+        typical = sorted(inside, key=len)[len(inside) // 2]
+        labels = self._labels(typical)
+        best: tuple[float, Aligner] | None = None
+        for program in programs(self._known, self._files):
+            aligner = Aligner(program)
+            cost = aligner.align(labels).cost / len(labels)
+            if best is None or cost < best[0]:
+                best = cost, aligner
+            if cost < _GOOD_COST:
+                break
+        if best is None or best[0] > _MOST_COST:
+            return None
+        return best[1], max(0.0, 1.0 - best[0] / _MOST_COST / 2)
+
+    def _labels(self, part: Segment) -> list[Label]:
+        table = self._trace.input_table
+        return [
+            Label(name, table[int(inputs)] if inputs != NONE else OpInputs())
+            for name, inputs in zip(part.names, part.inputs, strict=True)
+        ]
+
+    # Places
+
+    def _place(self, found: _Found, at: int) -> Place | None:
+        match = found.aligned.matches[at]
+        if match.is_explained and match.expected is not None:
+            return self._stated(match, match.expected.site, match.confidence, match.function_confidence)
+        before, after = _neighbour(found, at, -1), _neighbour(found, at, 1)
+        if before is None or after is None or before.expected is None or after.expected is None:
+            return None
+        one, other = before.expected.site, after.expected.site
+        sureness = min(before.confidence, after.confidence) * 0.8
+        function = min(before.function_confidence, after.function_confidence) * 0.8
+        if one.statement is other.statement:
+            return self._stated(before, one, sureness, function)
+        return self._stated(before, one, 0.0, function) if one.function is other.function else None
+
+    def _stated(self, match: Match, site: Site, confidence: float, function: float) -> Place | None:
+        """A place at the site's statement, or where that is unsure at its function's header."""
+        file = self._known.file(site.path)
+        how = How.SHAPE if match.sizes else How.ORDER
+        callers = self._callers(site)
+        if confidence >= _LEAST_LINE:
+            location = location_of(file, site.statement, site.qualname, how, round(confidence, 3))
+            return Place(location, _line(site.node, location.line), callers)
+        if function < _LEAST_FUNCTION or site.function is None:
+            return None
+        location = location_of(file, site.function, site.qualname, how, round(function, 3), Grain.FUNCTION)
+        return Place(location, location.line, callers, "somewhere inside")
+
+    def _callers(self, site: Site) -> tuple[Location, ...]:
+        found: list[Location] = []
+        caller = site.caller
+        while caller is not None and len(found) < _MOST_CALLERS:
+            found.append(location_of(self._known.file(caller.path), caller.statement, caller.qualname, How.ORDER))
+            caller = caller.caller
+        return tuple(found)
+
+
+def _neighbour(found: _Found, at: int, step: int) -> Match | None:
+    """The nearest event in one direction that has a place of its own."""
+    matches = found.aligned.matches
+    at += step
+    while 0 <= at < len(matches):
+        if matches[at].is_explained:
+            return matches[at]
+        at += step
+    return None
+
+
+def _line(node: ast.AST, default: int) -> int:
+    """The line on which a call or operator itself stands: of a chained method, the line of its own name."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return node.func.end_lineno or node.lineno
+    return getattr(node, "lineno", default)

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from torchtraceap.analyzer.findings import Grain
 from torchtraceap.analyzer.timeline.build import build_timeline
 from torchtraceap.analyzer.trace.model import NONE, Category
 from torchtraceap.analyzer.trace.read import read_trace
@@ -66,7 +67,9 @@ class Scored:
 
 
 @dataclass(frozen=True, slots=True)
-class _Verdict:
+class Verdict:
+    """One operator's place against its truth."""
+
     truth: Truth
     place: Place | None
     has_line: bool
@@ -91,7 +94,7 @@ def _score(recording: Path, root: Path, mode: Mode, truths: Sequence[Truth], doc
     return Scored(shares_of(verdicts), tuple(_misses(verdicts)), cpu_s)
 
 
-def judge(path: Path, workspace: Workspace, truths: Sequence[Truth]) -> tuple[list[_Verdict], float]:
+def judge(path: Path, workspace: Workspace, truths: Sequence[Truth]) -> tuple[list[Verdict], float]:
     """Where the trace's operators are placed, each against its truth; and the CPU seconds that placing took."""
     timeline = build_timeline(read_trace(path))
     trace = timeline.trace
@@ -104,21 +107,21 @@ def judge(path: Path, workspace: Workspace, truths: Sequence[Truth]) -> tuple[li
     return [_verdict(truth, place, workspace) for truth, place in zip(truths, places, strict=True)], cpu_s
 
 
-def _verdict(truth: Truth, place: Place | None, workspace: Workspace) -> _Verdict:
+def _verdict(truth: Truth, place: Place | None, workspace: Workspace) -> Verdict:
     if place is None:
-        return _Verdict(truth, None, has_line=False, is_right=False, is_exact=False, is_function=False)
+        return Verdict(truth, None, has_line=False, is_right=False, is_exact=False, is_function=False)
     mark, where = truth.mark, place.location
     is_file = where.path == mark.path
     has_line = names_line(place)
     file = workspace.file(mark.path)
     is_right = has_line and is_file and file is not None and _is_same(file, where.line, mark.line)
     is_function = is_file and _plain(where.qualname) == _plain(mark.function)
-    return _Verdict(truth, place, has_line, is_right, is_right and place.line == mark.line, is_function)
+    return Verdict(truth, place, has_line, is_right, is_right and place.line == mark.line, is_function)
 
 
 def names_line(place: Place) -> bool:
     """Whether a place is meant as a line; not where it only says which function or range."""
-    return place.note != "somewhere inside"
+    return place.location.grain is Grain.LINE and place.note != "somewhere inside"
 
 
 def _is_same(file: SourceFile, line: int, other: int) -> bool:
@@ -130,11 +133,11 @@ def _plain(qualname: str) -> str:
     return _INNER.sub("", qualname.replace(".<locals>", "")) or "<module>"
 
 
-def shares_of(verdicts: Sequence[_Verdict]) -> Shares:
+def shares_of(verdicts: Sequence[Verdict]) -> Shares:
     """The shares of judged operators."""
     total = sum(verdict.truth.weight_ns for verdict in verdicts)
 
-    def share(chosen: Iterator[_Verdict]) -> float:
+    def share(chosen: Iterator[Verdict]) -> float:
         return 100.0 * sum(verdict.truth.weight_ns for verdict in chosen) / total
 
     return Shares(
@@ -146,10 +149,10 @@ def shares_of(verdicts: Sequence[_Verdict]) -> Shares:
     )
 
 
-def _misses(verdicts: Sequence[_Verdict]) -> Iterator[Miss]:
+def _misses(verdicts: Sequence[Verdict]) -> Iterator[Miss]:
     """The misses that weigh most first."""
     total = sum(verdict.truth.weight_ns for verdict in verdicts)
-    groups: dict[tuple[str, str], list[_Verdict]] = {}
+    groups: dict[tuple[str, str], list[Verdict]] = {}
     for verdict in verdicts:
         if not verdict.is_right:
             mark = verdict.truth.mark
@@ -160,7 +163,7 @@ def _misses(verdicts: Sequence[_Verdict]) -> Iterator[Miss]:
         yield Miss(100.0 * _weight(group) / total, len(group), names, truth, found)
 
 
-def _weight(group: Sequence[_Verdict]) -> int:
+def _weight(group: Sequence[Verdict]) -> int:
     return sum(verdict.truth.weight_ns for verdict in group)
 
 

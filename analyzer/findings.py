@@ -142,6 +142,9 @@ class Finding:
     stage: Stage = Stage.IMPLEMENTATION
     removed_by: tuple[str, ...] = ()
     """Slugs of findings whose fix leaves little of this one."""
+    stale: str = ""
+    """Why it has no place in the source of today, in a sentence: what was measured has been removed or rewritten since
+    the recording. "" for all others."""
 
 
 @dataclass(frozen=True, slots=True)

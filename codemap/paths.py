@@ -80,7 +80,7 @@ def _candidates(owner: str, labels: Sequence[Label], paths: Iterable[str], codes
         exact = sum(fit is not None and fit.is_current for fit in fits) / len(labels)
         # Of a library only the very file counts: `utils.py` and `wrapper` are everywhere.
         is_close = common in (len(recorded), len(path_parts(path))) or (common > 1 and exact >= _LEAST_NAMES)
-        if names >= _LEAST_NAMES and (is_close or exact == 1.0) and not (_is_library(owner) and exact < 1.0):
+        if names >= _LEAST_NAMES and (is_close or exact == 1.0) and not (is_library(owner) and exact < 1.0):
             found.append(_Candidate(owner, path, common, exact))
     return found
 
@@ -116,5 +116,6 @@ def _root(path: str, owner: str) -> str:
     return "/".join(parts[: len(parts) - common_ending(path_parts(owner), parts)])
 
 
-def _is_library(owner: str) -> bool:
+def is_library(owner: str) -> bool:
+    """Whether a recorded path is, by itself, a library's and not the program's."""
     return owner.startswith(("<", "torch/", "numpy/")) or "site-packages/" in owner or "/lib/python" in owner

@@ -28,6 +28,9 @@ from ..analyzer.timeline.model import Timeline
 from ..analyzer.timeline.replay import Replayed, replay
 from .asking import called_from, inside_library, is_same_line, spent_in
 from .confirm import Confirmer
+from .drift import find_drift
+from .drift_history import History
+from .drift_locator import FollowingLocator
 from .families import recognise
 from .fixes.base import Confirmation, DeviceFacts, Fixer
 from .fixes.registry import fixer_of
@@ -44,11 +47,14 @@ _MOST_TRIED = 12
 """Statements that are asked for one finding that concerns the program as a whole."""
 
 
-def place(analysis: Analysis, workspace: Workspace | None, options: Options = DEFAULTS) -> Report:
+def place(
+    analysis: Analysis, workspace: Workspace | None, options: Options = DEFAULTS, history: History | None = None
+) -> Report:
     """Put what the rules found on lines of the workspace; without one, price it only.
 
     Occurrences are joined by pattern and statement and priced again; findings that the source asks to be silent
-    about are left out. Findings come in the order in which to do them.
+    about are left out. Findings come in the order in which to do them. With a `history` of the workspace, files that
+    were edited since the recording are known: what ran is placed in the text that ran, and followed to that of today.
     """
     timeline = analysis.timeline
     pricer = _Pricer(timeline, options)
@@ -56,7 +62,7 @@ def place(analysis: Analysis, workspace: Workspace | None, options: Options = DE
     if workspace is None:
         priced = [(pricer.price(d.pattern, d.candidate), d.candidate.edit) for d in analysis.detected]
         return _report(summary, combine(timeline, pricer.baseline, priced), *_tables(timeline, None, options))
-    locator = Locator(timeline, workspace)
+    locator = FollowingLocator(timeline, workspace, find_drift(timeline.trace, workspace, history))
     family = analysis.family or _family_of_source(workspace, locator)
     summary = replace(summary, model_type=family.value if family else "")
     confirmer = Confirmer(workspace, device_facts(timeline), locator.recorded_files)
@@ -66,13 +72,15 @@ def place(analysis: Analysis, workspace: Workspace | None, options: Options = DE
             continue
         whole = pricer.price(detected.pattern, detected.candidate)
         for site in _sites(detected, whole, locator, confirmer):
-            key = (detected.pattern.slug, (site.location.path, site.location.line) if site.location else number)
+            where = (site.location.path, site.location.line) if site.location else site.stale or number
+            key = (detected.pattern.slug, where)
             sites[key] = sites[key].joined(site) if key in sites else site
     shown = [site for site in sites.values() if _is_shown(site, workspace)]
     priced = [(_finding(site, pricer, confirmer), site.candidate.edit) for site in shown]
     summary = _with_problems(summary, confirmer.failures.values())
     combined = combine(timeline, pricer.baseline, priced)
-    return _report(summary, combined, *_tables(timeline, locator, options), hotspots(timeline, locator))
+    spots = locator.of_today(hotspots(timeline, locator))
+    return _report(summary, combined, *_tables(timeline, locator, options), spots)
 
 
 def _tables(timeline: Timeline, locator: Locator | None, options: Options) -> tuple[Tables, tuple[str, ...]]:
@@ -128,6 +136,8 @@ class _Site:
     fixer: Fixer | None
     place: Place | None = None
     confirmation: Confirmation | None = None
+    stale: str = ""
+    """Why it has no place in the source any more."""
 
     @property
     def location(self) -> Location | None:
@@ -164,7 +174,7 @@ class _Pricer:
         return to_finding(self._timeline, pattern, candidate, self._options, self.baseline)
 
 
-def _sites(detected: Detected, whole: Finding, locator: Locator, confirmer: Confirmer) -> list[_Site]:
+def _sites(detected: Detected, whole: Finding, locator: FollowingLocator, confirmer: Confirmer) -> list[_Site]:
     """A candidate parted by statement.
 
     Occurrences of one candidate are executions of one function, so several statements of that function are several
@@ -176,6 +186,10 @@ def _sites(detected: Detected, whole: Finding, locator: Locator, confirmer: Conf
     site = _Site(pattern, candidate, whole, is_whole=True, fixer=fixer)
     parts = _by_statement(candidate, locator)
     placed = [(where, part) for where, part in parts if where is not None]
+    stale = next((reason for _, part in parts for one in part if (reason := locator.stale(one.anchor))), "")
+    if stale and not placed:
+        # Another statement that holds such a fault is not the one that was measured.
+        return [replace(site, stale=stale)]
     if all(where.location.how is How.OPERATOR for where, _ in placed) and not any(
         confirmer.confirm(fixer, whole, where) for where, _ in placed[:_MOST_TRIED]
     ):
@@ -198,19 +212,21 @@ def _sites(detected: Detected, whole: Finding, locator: Locator, confirmer: Conf
             is_whole=False,
             place=where,
             confirmation=confirmer.confirm(fixer, whole, where) if where else None,
+            stale="" if where else locator.stale(part[0].anchor),
         )
         for where, part in parts
     ]
 
 
-def _by_statement(candidate: Candidate, locator: Locator) -> list[tuple[Place | None, list[Occurrence]]]:
+def _by_statement(candidate: Candidate, locator: FollowingLocator) -> list[tuple[Place | None, list[Occurrence]]]:
     """Occurrences by statement, the statement with most of them first."""
-    groups: dict[tuple[str, int] | None, tuple[Place | None, list[Occurrence]]] = {}
+    groups: dict[tuple[str, int], tuple[Place | None, list[Occurrence]]] = {}
     if candidate.informational:
         return []
     for occurrence in candidate.occurrences:
         where = locator.locate(occurrence.anchor)
-        key = None if where is None else (where.location.path, where.location.line)
+        # What had a place is kept apart from what never had one.
+        key = (locator.stale(occurrence.anchor), 0) if where is None else (where.location.path, where.location.line)
         groups.setdefault(key, (where, []))[1].append(occurrence)
     return sorted(groups.values(), key=lambda group: -len(group[1]))
 
@@ -230,6 +246,8 @@ def _finding(site: _Site, pricer: _Pricer, confirmer: Confirmer) -> Finding:
     is_priced = site.is_whole and candidate is site.candidate
     finding = site.whole if is_priced else pricer.price(site.pattern, candidate)
     evidence = finding.evidence
+    if site.stale:
+        return replace(finding, severity=Severity.HINT, stale=site.stale)
     if confirmation is None and site.fixer is not None:
         is_cured = confirmer.is_cured(site.fixer, site.place)
         if is_cured or site.fixer.required:

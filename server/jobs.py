@@ -44,6 +44,7 @@ class Pipeline:
         from ..analyzer.report.json import to_json
         from ..analyzer.trace.limits import TraceError
         from ..codemap.anchors import anchor_at
+        from ..codemap.drift_history import open_history
         from ..codemap.place import device_facts, place
         from ..codemap.project import open_workspace
         from ..codemap.recheck import recheck
@@ -56,7 +57,9 @@ class Pipeline:
             raise JobError(str(error)) from error
         on_progress(0.8, "placing")
         workspace = open_workspace(Path(job.root), job.overlay)
-        report = place(analysis, workspace, options)
+        history = open_history(Path(job.root), [Path(path) for path in analysis.timeline.trace.info.paths])
+        report = place(analysis, workspace, options, history)
+        history.keep()
         _write(Path(job.report_path), to_json(report))
         device = device_facts(analysis.timeline)
         files = {path: file for path in _paths(report) if (file := workspace.file(path)) is not None}

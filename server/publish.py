@@ -120,7 +120,7 @@ class Publisher:
             code=finding.slug,
             code_description=lsp.CodeDescription(page) if page else None,
             source=SOURCE,
-            message=recurring(finding.message, len(seen.traces), len(self._state.recordings)),
+            message=recurring(_said(finding), len(seen.traces), len(self._state.recordings)),
             related_information=self._related(seen) if self._has_related else None,
             data={
                 "id": seen.id,
@@ -151,6 +151,10 @@ class Publisher:
             measured = "; ".join(map(evidence_line, finding.evidence))
             related.append(lsp.DiagnosticRelatedInformation(here, f"measured: {measured}"))
         return related
+
+
+def _said(finding: Finding) -> str:
+    return f"{finding.message}; stale: {finding.stale}, record again" if finding.stale else finding.message
 
 
 def is_wanted(finding: Finding, settings: Settings) -> bool:

@@ -65,7 +65,7 @@ def _result(finding: Finding, rule_index: dict[str, int]) -> Json:
     result: Json = {
         "ruleId": finding.code,
         "level": LEVELS[finding.severity],
-        "message": _message(finding.message),
+        "message": _message(f"{finding.message}; stale: {finding.stale}" if finding.stale else finding.message),
         "rank": min(max(finding.saving_pct, 0.0), 100.0),
         "partialFingerprints": {"torchtraceap/v1": _fingerprint(finding)},
         "properties": {

@@ -48,6 +48,7 @@ def to_text(report: Report, line_of: LineOf, why_of: WhyOf) -> Text:
     for finding in report.findings:
         text.append("\n")
         text.append_text(_headline(finding))
+        _labelled(text, "stale", [f"{one_line(finding.stale)}; record again"] if finding.stale else [])
         if finding.severity is not Severity.HINT:
             text.append_text(_excerpt(finding.location, line_of))
             text.append_text(_details(finding, why_of(finding.slug)))
@@ -95,7 +96,8 @@ def _traces(paths: tuple[str, ...]) -> str:
 
 def _headline(finding: Finding) -> Text:
     place = finding.location
-    where = f"{place.path}:{place.line}:{place.column}" if place else "(no line found)"
+    missing = "(no line any more)" if finding.stale else "(no line found)"
+    where = f"{place.path}:{place.line}:{place.column}" if place else missing
     return Text.assemble(
         (one_line(where), "bold"),
         ": ",

@@ -21,6 +21,7 @@ from ...analyzer.trace.limits import TraceError
 from ...analyzer.trace.model import Trace
 from ...analyzer.trace.read import read_trace
 from ...analyzer.trace.recording import is_trace_name
+from ...codemap.drift_history import open_history
 from ...codemap.place import place
 from ...codemap.project import ProjectWorkspace, open_workspace
 from ..merge import merge_reports
@@ -63,7 +64,9 @@ def examine(
                 waiting[:0] = [(path,) for path in paths]
                 continue
             reporter.stage(f"finding the lines of {paths[0].name}")
-            reports.append(place(analysis, workspace, options))
+            history = open_history(source, paths)
+            reports.append(place(analysis, workspace, options, history))
+            history.keep()
     return Outcome(_merged(reports) if reports else None, workspace, tuple(errors))
 
 

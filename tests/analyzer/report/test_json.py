@@ -39,6 +39,7 @@ def test_the_keys_are_those_of_schema_1_in_their_order():
     assert list(finding) == [
         "code", "slug", "severity", "title", "message", "cost_us_per_step", "saving_us_per_step", "saving_pct",
         "probability", "evidence", "location", "related", "fixes", "diagnosis", "stage", "removed_by",
+        "stale",
     ]  # fmt: skip
     assert list(finding["evidence"][0]) == ["id", "name", "value", "unit", "events"]
     place = ["path", "line", "column", "end_line", "end_column", "qualname", "how", "confidence", "grain"]

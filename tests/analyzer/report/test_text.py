@@ -113,3 +113,8 @@ def test_what_all_fixes_save_together_ends_the_report():
 def test_a_finding_that_another_fix_removes_says_so():
     text = shown(replace(REPORT, findings=(replace(FULL, removed_by=("launch-bound", "tf32-off")),)))
     assert "after     little of this is left once launch-bound or tf32-off is fixed" in text
+
+
+def test_what_has_no_place_any_more_says_why():
+    text = shown(replace(REPORT, findings=(replace(FULL, location=None, stale="the file is gone"),)))
+    assert "(no line any more)" in text and "stale     the file is gone; record again" in text

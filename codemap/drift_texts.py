@@ -1,0 +1,305 @@
+"""Which text of each file a recording ran, where that is not the text of today.
+
+Known for sure by the hash that a recording run writes. Else of the texts that the file had about the time of the
+recording the one that fits what was recorded: functions by name and first line, and what each of them called.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from ..analyzer.trace.model import NONE, Category, Trace
+from .drift_history import History, Version
+from .git import blob_hashes
+from .labels import Kind, Label, parse_label
+from .paths import common_ending, is_library, path_parts
+from .source import SourceFile, parse_source
+from .workspace import Workspace
+
+_EARLIEST_NS, _LATEST_NS = 1_400_000_000 * 10**9, 4_000_000_000 * 10**9
+_MOST_OWNERS = 400
+_MOST_RENAMED = 40
+"""Files that a recorded file may have become which are looked at."""
+_LEAST_SHARE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A file as it was recorded."""
+
+    path: str
+    """Where it stood, as a path of the workspace."""
+    text: str
+    origin: str
+    """Where the text comes from, in words."""
+    candidates: tuple[str, ...] = ()
+    """Files of the workspace that it may have become, if it does not stand there any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """The files that were recorded in another form."""
+
+    recorded: tuple[Recorded, ...] = ()
+    changed: frozenset[str] = frozenset()
+    """Files that are known to have changed since, with no text of then."""
+    unchanged: frozenset[str] = frozenset()
+    """Recorded files whose text is that of today, as far as can be told."""
+
+
+def recorded_texts(trace: Trace, workspace: Workspace, history: History) -> Texts:
+    """The texts that a trace ran, of the files whose text is another one today."""
+    return _Finder(trace, workspace, history).find()
+
+
+def recorded_at_ns(trace: Trace, history: History) -> int:
+    """When the trace was recorded (unix, ns), by its own clock, else by its file's; 0 if unknown."""
+    started = trace.recording.started_ns if trace.recording is not None else 0
+    first = int(trace.ts_ns[0]) if len(trace) else 0
+    times = (started, trace.info.base_ns + first, history.recorded_ns)
+    return next((time for time in times if _EARLIEST_NS < time < _LATEST_NS), 0)
+
+
+class _Finder:
+    def __init__(self, trace: Trace, workspace: Workspace, history: History) -> None:
+        self._trace = trace
+        self._workspace = workspace
+        self._history = history
+        self._time_ns = recorded_at_ns(trace, history)
+        self._by_basename: dict[str, list[str]] = {}
+        for path in workspace.paths():
+            if path.endswith(".py"):
+                self._by_basename.setdefault(path.rpartition("/")[2], []).append(path)
+        self._recorded: dict[str, Recorded] = {}
+        self._changed: set[str] = set()
+        self._unchanged: set[str] = set()
+        self._owners = self._recorded_owners()
+        self._calls: Mapping[str, list[tuple[Label, str]]] | None = None
+        self._definers: dict[str, list[str]] | None = None
+
+    def find(self) -> Texts:
+        hashed = self._by_hash()
+        for owner, labels in self._owners.items():
+            if not any(_is_same_file(owner, file) for file in hashed):
+                self._by_fit(owner, labels)
+        unchanged = self._unchanged - self._changed - set(self._recorded)
+        return Texts(tuple(self._recorded.values()), frozenset(self._changed), frozenset(unchanged))
+
+    # By the recording's hashes
+
+    def _by_hash(self) -> list[str]:
+        """The recorded files whose hash is known."""
+        sources = self._trace.recording.sources if self._trace.recording is not None else {}
+        own = {file: blob.lower() for file, blob in sources.items() if not is_library(file) and file.endswith(".py")}
+        lost: dict[str, tuple[str, str]] = {}
+        for file, blob in own.items():
+            named = self._by_basename.get(path_parts(file)[-1], ())
+            current = [path for path in named if blob in blob_hashes(self._workspace.text(path) or "")]
+            path = _likest(file, current or named)
+            if current:
+                self._unchanged.add(path or current[0])
+            else:
+                lost[file] = blob, path
+        texts = self._history.texts(blob for blob, _ in lost.values()) if lost else {}
+        for file, (blob, path) in lost.items():
+            if blob in texts:
+                candidates = () if path else self._heirs(texts[blob], blob)
+                self._add(path or _alias(file), texts[blob], "by its recorded hash", candidates)
+            elif path:
+                self._changed.add(path)
+            elif moved := self._history.files_of(blob):
+                self._alias_of(file, moved)
+        return list(own)
+
+    # By what fits
+
+    def _by_fit(self, owner: str, labels: Sequence[Label]) -> None:
+        path = _likest(owner, self._by_basename.get(path_parts(owner)[-1], ()))
+        present = self._workspace.text(path) if path else None
+        if not path or present is None:
+            self._renamed(owner, labels)
+            return
+        seen = self._history.seen(path)
+        versions = [*([seen] if seen is not None else []), *self._versions(path)]
+        others = {version.text: version for version in reversed(versions) if version.text != present}
+        fits = self._share(labels, present) == 1.0
+        if not others:
+            if fits:
+                self._unchanged.add(path)
+            return
+        # Of texts that fit equally well, today's counts if it was written before the recording.
+        is_older = 0 < self._history.written_ns(path) <= self._time_ns
+        order = [Version(present, ""), *others.values()] if is_older or self._comes_with_trace() else [
+            *others.values(), Version(present, "")
+        ]  # fmt: skip
+        best = max(order, key=lambda version: self._fit(owner, labels, version.text))
+        if best.text == present:
+            if fits:
+                self._unchanged.add(path)
+        elif self._share(labels, best.text) >= _LEAST_SHARE:
+            self._add(path, best.text, best.origin)
+
+    def _versions(self, path: str) -> tuple[Version, ...]:
+        return self._history.versions(path, self._time_ns) if self._time_ns else ()
+
+    def _comes_with_trace(self) -> bool:
+        return self._history.comes_with_trace()
+
+    def _renamed(self, owner: str, labels: Sequence[Label]) -> None:
+        """A recorded file that the workspace has no more: by the repository, else by its functions and their lines."""
+        names = [label for label in labels if not label.name.startswith("<")]
+        if is_library(owner) or not names:
+            return
+        files = self._history.files_at(self._time_ns) if self._time_ns else frozenset()
+        parts = path_parts(owner)
+        old = _likest(owner, [file for file in files if file.rpartition("/")[2] == parts[-1]])
+        for version in self._versions(old) if old and old not in self._recorded else ():
+            if self._share(labels, version.text) == 1.0:
+                self._add(old, version.text, version.origin, self._heirs(version.text, ""))
+                return
+        fitting = [path for path in self._defining(names) if self._share(names, self._workspace.text(path) or "") == 1]
+        is_known = len({label.name for label in names}) > 1 or (
+            len(names) == 1 and names[0].name not in ("forward", "main", "__init__", "__call__")
+        )
+        if len(fitting) == 1 and is_known and not self._is_recorded(fitting[0]):
+            self._alias_of(owner, fitting)
+
+    def _is_recorded(self, path: str) -> bool:
+        """Whether the trace names the file itself."""
+        return any(common_ending(path_parts(owner), path_parts(path)) > 1 or path == owner for owner in self._owners)
+
+    def _heirs(self, text: str, blob: str) -> tuple[str, ...]:
+        """Files that may hold what a file held that is gone, the likeliest first."""
+        moved = self._history.files_of(blob) if blob else ()
+        if moved:
+            return tuple(path for path in moved if self._workspace.text(path) is not None)
+        functions = parse_source("", text).functions
+        names = [Label(Kind.FRAME, function.name, "", 0) for function in functions if "<" not in function.name]
+        return tuple(self._defining(names))
+
+    def _defining(self, labels: Sequence[Label]) -> list[str]:
+        """Files that define most of these functions."""
+        if self._definers is None:
+            self._definers = {}
+            for path in (path for paths in self._by_basename.values() for path in paths):
+                for name in {one.qualname.rpartition(".")[2] for one in self._workspace.facts(path).defined()}:
+                    self._definers.setdefault(name, []).append(path)
+        names = {label.name for label in labels}
+        counts = Counter(path for name in names for path in self._definers.get(name, ()))
+        found = [path for path, count in counts.items() if count >= _LEAST_SHARE * len(names)]
+        return sorted(found, key=lambda path: (-counts[path], path))[:_MOST_RENAMED]
+
+    def _alias_of(self, file: str, paths: Sequence[str]) -> None:
+        """The recorded file is one of the workspace under another name."""
+        text = self._workspace.text(paths[0])
+        if text is not None:
+            self._add(_alias(file), text, "under another name", (paths[0],))
+
+    def _add(self, path: str, text: str, origin: str, candidates: tuple[str, ...] = ()) -> None:
+        self._recorded[path] = Recorded(path, text, origin, candidates)
+
+    # How well a text fits
+
+    def _fit(self, owner: str, labels: Sequence[Label], text: str) -> tuple[float, float]:
+        """Shares of the recorded functions, and of the calls they made, that a text has."""
+        if self._calls is None:
+            self._calls = _calls(self._trace)
+        file = _parsed(text)
+        calls = self._calls.get(owner, [])
+        held = [name in _words(_body(file, label)) for label, name in calls]
+        return self._share(labels, text), sum(held) / max(len(held), 1)
+
+    def _share(self, labels: Sequence[Label], text: str) -> float:
+        """Share of the recorded functions that stand where they were recorded."""
+        named = [label for label in labels if label.name not in ("<module>",)]
+        file = _parsed(text)
+        return sum(bool(_body(file, label)) for label in named) / len(named) if named else 1.0
+
+    def _recorded_owners(self) -> Mapping[str, list[Label]]:
+        """The frames of the trace by recorded file, each once."""
+        texts: Iterable[str] = (name for name in self._trace.names if "): " in name)
+        if not len(self._trace.rows(Category.PYTHON_FUNCTION)):
+            texts = {part for stack in self._trace.stacks for part in stack.split(";") if "): " in part}
+        owners: dict[str, list[Label]] = {}
+        for label in map(parse_label, texts):
+            if label.kind is Kind.FRAME and not _is_foreign(label.owner):
+                owners.setdefault(label.owner, []).append(label)
+        return owners if len(owners) <= _MOST_OWNERS else {}
+
+
+def _calls(trace: Trace) -> dict[str, list[tuple[Label, str]]]:
+    """What each recorded function called, by recorded file: the function's label and the bare name called."""
+    rows = trace.rows(Category.PYTHON_FUNCTION)
+    rows = rows[(trace.python_id[rows] != NONE)]
+    order = np.argsort(trace.python_id[rows], kind="stable")
+    ids, by_id = trace.python_id[rows][order], rows[order]
+    if not len(ids):
+        return {}
+    position = np.minimum(np.searchsorted(ids, trace.python_parent[rows]), len(ids) - 1)
+    is_known = ids[position] == trace.python_parent[rows]
+    pairs = np.stack([trace.name[by_id[position]][is_known], trace.name[rows][is_known]], axis=1)
+    found: dict[str, list[tuple[Label, str]]] = {}
+    for parent, child in np.unique(pairs, axis=0).tolist():
+        label, called = parse_label(trace.names[parent]), parse_label(trace.names[child])
+        is_named = called.kind in (Kind.BUILTIN, Kind.FRAME) and called.name.isidentifier()
+        if label.kind is Kind.FRAME and is_named and not is_library(label.owner):
+            found.setdefault(label.owner, []).append((label, called.name))
+    return found
+
+
+@lru_cache(maxsize=64)
+def _parsed(text: str) -> SourceFile:
+    return parse_source("", text)
+
+
+@lru_cache(maxsize=1024)
+def _words(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\w+", text))
+
+
+def _body(file: SourceFile, label: Label) -> str:
+    """The text of a recorded function: of its name, and holding the recorded line; "" if there is none."""
+    if label.name.startswith("<") and label.name not in ("<module>", "<lambda>"):
+        return " ".join(file.lines[label.line - 1 : label.line]) if label.line <= len(file.lines) else ""
+    spans = [
+        (function.first_line != label.line, function.end_line - function.first_line, function)
+        for function in file.functions
+        if function.name == label.name and function.first_line <= label.line <= function.end_line
+    ]
+    if not spans:
+        return ""
+    function = min(spans, key=lambda span: span[:2])[2]
+    return "\n".join(file.lines[function.first_line - 1 : function.end_line])
+
+
+def _is_foreign(owner: str) -> bool:
+    """Whether a recorded file is a library's or of Python itself, not the program's."""
+    first = path_parts(owner)[0].removesuffix(".py")
+    return is_library(owner) or first in sys.stdlib_module_names
+
+
+def _alias(file: str) -> str:
+    """A recorded path as one of the workspace."""
+    return "/".join(part for part in path_parts(file) if part not in ("/", "..") and not part.endswith(":"))
+
+
+def _likest(file: str, paths: Iterable[str]) -> str:
+    """The path with the longest common ending with a recorded one; "" where several have it, or none has any."""
+    by_length: dict[int, list[str]] = {}
+    for path in paths:
+        by_length.setdefault(common_ending(path_parts(file), path_parts(path)), []).append(path)
+    best = by_length[max(by_length)] if by_length else []
+    return best[0] if len(best) == 1 else ""
+
+
+def _is_same_file(owner: str, file: str) -> bool:
+    """Whether two recorded names, one cut at an entry of `sys.path`, are of one file."""
+    parts, others = path_parts(owner), path_parts(file)
+    return common_ending(parts, others) == min(len(parts), len(others))

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from ...analyzer.trace.model import OpInputs
 from ..automaton import NEVER
 from .program import Expected, Program
+from .within import NOWHERE, UNKNOWN, Mismatch, Within
 
 _Costs = npt.NDArray[np.float32]
 _Nodes = npt.NDArray[np.int64]
@@ -67,6 +68,7 @@ class Label:
 
     name: str
     inputs: OpInputs
+    within: Within = UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,10 @@ class Aligner:
             for source, cost in sources:
                 self._after[source].append((node, cost))
         self._anything = np.array([NEVER if one is None else one.anything for one in nodes] + [NEVER], np.float32)
+        self._mismatch = Mismatch(
+            [*(NOWHERE if one is None else one.within for one in nodes), NOWHERE],
+            [*(one is not None and one.is_open for one in nodes), False],
+        )
         self._by_name: dict[str, list[int]] = {}
         for number, one in enumerate(nodes):
             for name in one.names if one is not None else ():
@@ -191,7 +197,8 @@ class Aligner:
             costs = np.array([self._cost(int(node), label) for node in named], np.float32)
             dense = self._anything.copy() if not label.name.startswith("@") else np.full_like(self._anything, NEVER)
             dense[named] = np.minimum(dense[named], costs)
-            self._fits[label] = _Fits(dense, named, costs)
+            elsewhere = self._mismatch.costs(label.within)
+            self._fits[label] = _Fits(dense + elsewhere, named, costs + elsewhere[named])
         return self._fits[label]
 
     def _cost(self, node: int, label: Label) -> float:

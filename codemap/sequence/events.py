@@ -9,6 +9,7 @@ import numpy as np
 from ...analyzer.timeline.model import Phase, Timeline
 from ...analyzer.timeline.tree import STEP_PREFIX
 from ...analyzer.trace.model import NONE, Category, IntArray
+from .within import Enclosures, Within
 
 BACKWARD = "@backward"
 """Name of the backward pass, which counts as one event."""
@@ -29,14 +30,16 @@ class Segment:
     """Operators without their namespace, or one of the names above."""
     inputs: IntArray
     """Index into the trace's `input_table`; NONE where not recorded."""
+    within: tuple[Within, ...]
+    """The modules and ranges that each ran inside of."""
 
     def __len__(self) -> int:
         return len(self.rows)
 
     @property
-    def key(self) -> tuple[tuple[str, ...], bytes]:
+    def key(self) -> tuple[tuple[str, ...], bytes, tuple[Within, ...]]:
         """The same for two segments that did the same."""
-        return self.names, self.inputs.tobytes()
+        return self.names, self.inputs.tobytes(), self.within
 
 
 def segments(timeline: Timeline) -> list[Segment]:
@@ -50,12 +53,14 @@ def segments(timeline: Timeline) -> list[Segment]:
     names = [_name(timeline, int(row)) for row in rows]
     number = steps.of[rows].astype(np.int64)
     cuts = np.flatnonzero(np.diff(number, prepend=number[0] - 2))
-    found = []
+    found, enclosures = [], Enclosures(timeline)
     for first, last in zip(cuts.tolist(), [*cuts[1:].tolist(), len(rows)], strict=True):
         kept = [at for at in range(first, last) if names[at] and not _goes_on(names, at, first)]
         if kept:
             chosen = rows[kept]
-            found.append(Segment(chosen, tuple(names[at] for at in kept), trace.inputs[chosen].astype(np.int64)))
+            within = tuple(enclosures.of(row) for row in chosen.tolist())
+            chosen_names, inputs = tuple(names[at] for at in kept), trace.inputs[chosen].astype(np.int64)
+            found.append(Segment(chosen, chosen_names, inputs, within))
     return found
 
 
@@ -72,10 +77,17 @@ def _top_level(timeline: Timeline) -> IntArray:
     is_outer = (parent == NONE) | (tree.op[parent] == NONE)
     is_step = np.array([name.startswith(STEP_PREFIX) for name in trace.names], bool)
     is_range = trace.cat == Category.USER_ANNOTATION
-    is_opaque = np.array([name.startswith("Optimizer.") for name in trace.names], bool)
+    is_optimizer = np.array([name.startswith("Optimizer.") for name in trace.names], bool)
     outer = np.where(parent == NONE, NONE, tree.annotation[parent])
-    is_inside = (outer != NONE) & is_opaque[trace.name[outer]]
+    is_inside = (outer != NONE) & is_optimizer[trace.name[outer]] & ~np.isin(outer, _with_closures(timeline))
     return rows[is_outer & ~is_inside & ~(is_step[trace.name[rows]] & is_range[rows])]
+
+
+def _with_closures(timeline: Timeline) -> IntArray:
+    """Ranges of optimizers in which the program's own code runs: their step was given a closure for the loss."""
+    backward = np.flatnonzero(timeline.phase == Phase.BACKWARD)
+    around = np.unique(timeline.tree.annotation[backward]).astype(np.int64)
+    return around[around != NONE]
 
 
 def _name(timeline: Timeline, row: int) -> str:

@@ -298,19 +298,24 @@ def _with(walker: Walker, node: ast.With | ast.AsyncWith, frame: Frame) -> Flow:
     from .running import call_method
 
     managers: list[Value] = []
+    around = walker.within
     for item in node.items:
         value = walker.evaluate(item.context_expr, frame)
         managers.append(value)
         name = range_name(item.context_expr, walker, frame)
         if name is not None:
             walker.note([RANGE + name] if name else [], 0.3)
+            walker.within = walker.within.in_range(name) if name else walker.within
         if isinstance(value, ObjectValue) and value.cls is not None:
             value = call_method(walker, value, "__enter__", [], frame)
         if "profile" in ast.dump(item.context_expr) and not walker.forwards:
             walker.program.starts += walker.at
         if item.optional_vars is not None:
             assign(walker, item.optional_vars, value, frame)
-    flow = walk_block(walker, node.body, frame)
+    try:
+        flow = walk_block(walker, node.body, frame)
+    finally:
+        walker.within = around
     if walker.at:
         walker.here.statement = walker.node = node
         for value in reversed(managers):

@@ -89,7 +89,7 @@ class SequencePlacer:
         if chosen is None:
             return {}
         aligner, trust = chosen
-        known: dict[tuple[tuple[str, ...], bytes], Aligned] = {}
+        known: dict[object, Aligned] = {}
         found: dict[int, tuple[_Found, int]] = {}
         left = _MOST_EVENTS
         for part in sorted(parts, key=len, reverse=True):
@@ -125,8 +125,8 @@ class SequencePlacer:
     def _labels(self, part: Segment) -> list[Label]:
         table = self._trace.input_table
         return [
-            Label(name, table[int(inputs)] if inputs != NONE else OpInputs())
-            for name, inputs in zip(part.names, part.inputs, strict=True)
+            Label(name, table[int(inputs)] if inputs != NONE else OpInputs(), within)
+            for name, inputs, within in zip(part.names, part.inputs, part.within, strict=True)
         ]
 
     # Places

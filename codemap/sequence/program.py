@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from ...analyzer.trace.model import OpInputs
 from ..automaton import NEVER
+from .within import NOWHERE, Within
 
 _WRONG_SIZES = 6.0
 """Cost of an operator whose tensor has other sizes than the program's constants give it."""
@@ -84,6 +85,10 @@ class Expected:
     repeat: float = NEVER
     """Cost of showing as one more event."""
     inputs: Inputs | None = None
+    within: Within = NOWHERE
+    """The modules that are being called, and the ranges that are open."""
+    is_open: bool = False
+    """Whether it stands for code that is not in the workspace, and which may call further modules."""
 
 
 @dataclass(slots=True)

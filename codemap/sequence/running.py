@@ -238,11 +238,16 @@ def _walk_function(walker: Walker, callee: FunctionValue | BoundMethod, given: A
 
 def walk_module(walker: Walker, module: ModuleValue, given: Arguments, frame: Frame) -> Value:
     """A module called: its `forward` of the workspace, or what its library shows as."""
-    if module.cls is not None:
-        forward = find(walker, module.cls, "forward")
+    forward = find(walker, module.cls, "forward") if module.cls is not None else None
+    name = module.cls.name if module.cls is not None else module.dotted.rpartition(".")[2]
+    kept = walker.within, walker.is_in_layer
+    walker.within, walker.is_in_layer = walker.within.in_module(name), not isinstance(forward, FunctionValue)
+    try:
         if isinstance(forward, FunctionValue):
             return walker.call(BoundMethod(forward, module), given, walker.node, frame)
-    return walk_layer(walker, module, given, frame)
+        return walk_layer(walker, module, given, frame)
+    finally:
+        walker.within, walker.is_in_layer = kept
 
 
 def walk_layer(walker: Walker, module: ModuleValue, given: Arguments, frame: Frame) -> Value:
@@ -314,8 +319,8 @@ def _walk_method(walker: Walker, callee: NativeMethod, given: Arguments, frame: 
     of, name = callee.of, callee.name
     value = _tried(walker, callee, given, frame)
     if isinstance(of, ObjectValue) and name == "step" and of.dotted.startswith("torch.optim."):
-        is_scheduler = "lr_scheduler" in of.dotted
-        walker.note([] if is_scheduler else [STEP], 0.0 if is_scheduler else 1.0)
+        if "lr_scheduler" not in of.dotted:
+            walk_step(walker, given, frame, 1.0)
         return NUMBER
     if isinstance(of, TensorValue):
         if name in _NO_OPERATORS:
@@ -329,6 +334,15 @@ def _walk_method(walker: Walker, callee: NativeMethod, given: Arguments, frame: 
     ):
         note_named(walker, name, [of, *given.args], given, is_sure=False)
     return value
+
+
+def walk_step(walker: Walker, given: Arguments, frame: Frame, skip: float) -> None:
+    """An optimizer's step; a closure that it is given runs inside its range."""
+    walker.note([STEP], skip)
+    closure = given.get(0, "closure")
+    if isinstance(closure, (FunctionValue, BoundMethod, PartialValue)):
+        walker.call(closure, Arguments(), walker.node, frame)
+        walker.wildcard(0.05, 0.0)
 
 
 def _tried(walker: Walker, callee: Value, given: Arguments, frame: Frame) -> Value:
@@ -431,7 +445,7 @@ def _walk_unknown(walker: Walker, callee: Unknown, given: Arguments, frame: Fram
         if isinstance(callee, Number):
             return NUMBER
         if name == "step":
-            walker.note([STEP], 0.1)
+            walk_step(walker, given, frame, 0.1)
             return NUMBER
         note_named(walker, name, [Unknown("the object"), *given.args], given, is_sure=False)
         return NUMBER if name in _NUMBERS else Unknown("what a method gives")

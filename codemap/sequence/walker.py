@@ -18,9 +18,10 @@ from ..building.machine import Machine
 from ..building.objects import get_attribute
 from ..building.signatures import Arguments
 from ..building.statements import Flow
-from ..building.values import Frame, FunctionValue, ModuleValue, Names, TensorValue, Unknown, Value
+from ..building.values import Frame, FunctionValue, ModuleValue, Names, ObjectValue, TensorValue, Unknown, Value, join
 from ..knowledge import Knowledge
 from .program import Expected, Inputs, Program, Site
+from .within import NOWHERE
 
 MOST_NODES = 12_000
 """A program that needs more is walked no further."""
@@ -79,7 +80,12 @@ class Walker(Machine):
         """How many `forward` methods are running."""
         self.cycles = 0
         """How many loops of unknown length are running."""
+        self.within = NOWHERE
+        """The modules that are being called, and the ranges that are open."""
+        self.is_in_layer = False
+        """Whether the innermost module is a library's."""
         self._running: list[ast.AST] = []
+        self._loaded: set[str] = set()
         self._names: dict[str, Mapping[ast.AST, str]] = {}
 
     # What to walk
@@ -89,6 +95,8 @@ class Walker(Machine):
         tree = self.known.file(path).tree
         if tree is None:
             return
+        with self.silence(), self._bounded():
+            self._import_all(path)
         frame = Frame(path, Names())
         frame.names |= {"__name__": "__main__", "__file__": path}
         self.at = [self.program.add(None, ())]
@@ -114,6 +122,7 @@ class Walker(Machine):
             yield
         except (OutOfBudget, Raised, RecursionError):
             self.muted = self.cycles = self.forwards = 0
+            self.within, self.is_in_layer = NOWHERE, False
             self.loops, self._running = [], []
         self.budget.depth = depth
 
@@ -161,8 +170,32 @@ class Walker(Machine):
 
     def file(self, path: str) -> Frame:
         """The names of a file; what importing it runs is no part of a step."""
+        is_new = path not in self._loaded
+        self._loaded.add(path)
         with self.silence():
-            return super().file(path)
+            frame = super().file(path)
+            if is_new:
+                self._import_all(path)
+            return frame
+
+    def _import_all(self, path: str) -> None:
+        """Load what a file imports of the workspace: it may enter its models in a registry."""
+        tree = self.known.file(path).tree
+        for statement in tree.body if tree is not None else ():
+            if isinstance(statement, ast.ImportFrom):
+                module = statement.module or ""
+                self._import(module, statement.level, path)
+                for alias in statement.names:
+                    self._import(f"{module}.{alias.name}".strip("."), statement.level, path)
+            elif isinstance(statement, ast.Import):
+                for alias in statement.names:
+                    self._import(alias.name, 0, path)
+
+    def _import(self, dotted: str, level: int, importer: str) -> None:
+        find = self.imports
+        path = find.relative(dotted, level, importer) if level else find.absolute(dotted, importer)
+        if path:
+            self.file(path)
 
     # What the parts of the walker ask
 
@@ -184,6 +217,10 @@ class Walker(Machine):
         """`held.attr`; a property's body is part of the program."""
         kept, self.node = self.node, node
         try:
+            if isinstance(held, Unknown) and not isinstance(held, Number):
+                choices = [one for one in held.alternatives if isinstance(one, (ModuleValue, ObjectValue))]
+                if choices:
+                    return join([get_attribute(self, one, node.attr, node, frame) for one in _differing(choices)])
             return get_attribute(self, held, node.attr, node, frame)
         finally:
             self.node = kept
@@ -240,7 +277,8 @@ class Walker(Machine):
         if len(self.program.nodes) >= MOST_NODES:
             raise OutOfBudget
         costs = names if isinstance(names, Mapping) else dict.fromkeys(names, 0.0)
-        expected = Expected(self.site(node), costs, anything, skip, repeat, inputs)
+        is_open = self.is_in_layer or anything < NEVER
+        expected = Expected(self.site(node), costs, anything, skip, repeat, inputs, self.within, is_open)
         self.at = [self.program.add(expected, self.at)]
 
     def join_nodes(self, at: Iterable[int]) -> None:
@@ -270,9 +308,18 @@ def may_be_tensor(value: Value) -> bool:
     return isinstance(value, TensorValue)
 
 
+def _differing(objects: list[ModuleValue | ObjectValue]) -> list[ModuleValue | ObjectValue]:
+    """Without objects of a class that others are of too; modules of one class may differ in their sizes."""
+    found: list[ModuleValue | ObjectValue] = []
+    for one in objects:
+        if isinstance(one, ModuleValue) or not any(one.cls is other.cls for other in found):
+            found.append(one)
+    return found
+
+
 def holds_objects(value: Value, depth: int = 3) -> bool:
     """Whether a value is, or holds, modules or tensors: going through such a sequence is part of the model."""
-    if isinstance(value, (ModuleValue, TensorValue)):
+    if isinstance(value, (ModuleValue, TensorValue)) or (isinstance(value, ObjectValue) and value.cls is not None):
         return True
     if depth and isinstance(value, (list, tuple)):
         return any(holds_objects(item, depth - 1) for item in value[:16])

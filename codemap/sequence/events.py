@@ -20,6 +20,8 @@ ZERO_GRAD = "@zero_grad"
 RANGE = "@range:"
 """What precedes the name of a range that the program itself names."""
 
+_MOST_NESTED = 8
+
 
 @dataclass(frozen=True, slots=True)
 class Segment:
@@ -43,30 +45,53 @@ class Segment:
 
 
 def segments(timeline: Timeline) -> list[Segment]:
-    """What the main thread did, cut at the bounds of steps."""
+    """What the main thread did, cut at the bounds of steps, and what ran of the program's own inside backward passes."""
     trace, steps = timeline.trace, timeline.steps
     rows = _top_level(timeline)
     if not len(rows):
         return []
     main = np.bincount(trace.thread[rows]).argmax()
     rows = rows[trace.thread[rows] == main]
-    names = [_name(timeline, int(row)) for row in rows]
     number = steps.of[rows].astype(np.int64)
     cuts = np.flatnonzero(np.diff(number, prepend=number[0] - 2))
-    found, enclosures = [], Enclosures(timeline)
-    for first, last in zip(cuts.tolist(), [*cuts[1:].tolist(), len(rows)], strict=True):
-        kept = [at for at in range(first, last) if names[at] and not _goes_on(names, at, first)]
-        if kept:
-            chosen = rows[kept]
-            within = tuple(enclosures.of(row) for row in chosen.tolist())
-            chosen_names, inputs = tuple(names[at] for at in kept), trace.inputs[chosen].astype(np.int64)
-            found.append(Segment(chosen, chosen_names, inputs, within))
+    groups = [rows[first:last] for first, last in zip(cuts, [*cuts[1:], len(rows)], strict=True)]
+    enclosures = Enclosures(timeline)
+    found = [_segment(timeline, group, enclosures) for group in [*groups, *_inside_backward(timeline)]]
+    return [one for one in found if len(one)]
+
+
+def _segment(timeline: Timeline, rows: IntArray, enclosures: Enclosures) -> Segment:
+    names = [_name(timeline, int(row)) for row in rows]
+    kept = [at for at, name in enumerate(names) if name and not (at and name == names[at - 1] == BACKWARD)]
+    chosen = rows[kept]
+    within = tuple(enclosures.of(row) for row in chosen.tolist())
+    return Segment(
+        chosen, tuple(names[at] for at in kept), timeline.trace.inputs[chosen].astype(np.int64), within
+    )
+
+
+def _inside_backward(timeline: Timeline) -> list[IntArray]:
+    """Operators that the backward pass ran of the program's own: blocks that were computed anew (checkpoints), whose
+    operators have backward ones themselves, and hand-written `backward` methods."""
+    trace, tree = timeline.trace, timeline.tree
+    rows = np.flatnonzero((timeline.phase == Phase.BACKWARD) & (trace.cat == Category.CPU_OP))
+    parent = tree.parent[rows]
+    rows, parent = rows[parent != NONE], parent[parent != NONE]
+    is_forward = np.isin(rows, timeline.forward_op)
+    is_written = np.array([_is_written_backward(name) for name in trace.names], bool)
+    found = []
+    for outer in np.unique(parent[is_forward | is_written[trace.name[parent]]]).tolist():
+        inside = tree.children(outer)
+        last = len(inside)
+        if not is_written[trace.name[outer]]:
+            last = int(np.flatnonzero(np.isin(inside, timeline.forward_op))[-1]) + 1
+        found.append(inside[:last].astype(np.int64))
     return found
 
 
-def _goes_on(names: list[str], at: int, first: int) -> bool:
-    """Whether an event is part of the backward pass that the one before it belongs to."""
-    return names[at] == BACKWARD and at > first and names[at - 1] == BACKWARD
+def _is_written_backward(name: str) -> bool:
+    """Whether an operator is the backward of a `torch.autograd.Function` written in Python: torch's own are numbered."""
+    return name.endswith("Backward") and "::" not in name
 
 
 def _top_level(timeline: Timeline) -> IntArray:
@@ -74,13 +99,28 @@ def _top_level(timeline: Timeline) -> IntArray:
     trace, tree = timeline.trace, timeline.tree
     rows = trace.rows(Category.CPU_OP, Category.USER_ANNOTATION)
     parent = tree.parent[rows]
-    is_outer = (parent == NONE) | (tree.op[parent] == NONE)
+    is_outer = (parent == NONE) | (_outer_op(timeline)[parent] == NONE)
     is_step = np.array([name.startswith(STEP_PREFIX) for name in trace.names], bool)
     is_range = trace.cat == Category.USER_ANNOTATION
     is_optimizer = np.array([name.startswith("Optimizer.") for name in trace.names], bool)
     outer = np.where(parent == NONE, NONE, tree.annotation[parent])
     is_inside = (outer != NONE) & is_optimizer[trace.name[outer]] & ~np.isin(outer, _with_closures(timeline))
     return rows[is_outer & ~is_inside & ~(is_step[trace.name[rows]] & is_range[rows])]
+
+
+def _outer_op(timeline: Timeline) -> IntArray:
+    """For each row, the innermost operator around it, or that it is, of those whose inside is not the program's own:
+    the forward of a `torch.autograd.Function` written in Python is."""
+    trace, tree = timeline.trace, timeline.tree
+    is_own = np.array(["::" not in name for name in trace.names], bool)[trace.name] & (timeline.phase != Phase.BACKWARD)
+    op = tree.op.astype(np.int64)
+    for _ in range(_MOST_NESTED):
+        inside = np.flatnonzero((op != NONE) & is_own[op])
+        if not len(inside):
+            break
+        parent = tree.parent[op[inside]]
+        op[inside] = np.where(parent == NONE, NONE, tree.op[parent])
+    return op
 
 
 def _with_closures(timeline: Timeline) -> IntArray:
@@ -101,6 +141,6 @@ def _name(timeline: Timeline, row: int) -> str:
         if name.startswith("enumerate(DataLoader)"):
             return LOADER
         return RANGE + name
-    if timeline.phase[row] == Phase.BACKWARD:
+    if name.startswith("autograd::engine"):
         return BACKWARD
     return name.rpartition("::")[2]

@@ -73,12 +73,12 @@ class SequencePlacer:
             if row == NONE:
                 return None
         forward = int(timeline.forward_op[row])
-        if forward != NONE:
-            row = forward
-        elif timeline.phase[row] == Phase.BACKWARD:
+        row = row if forward == NONE else forward
+        around = next((each for each in (row, *timeline.tree.ancestors(row)) if each in at), None)
+        if around is None and timeline.phase[row] == Phase.BACKWARD:
             before = bisect_right(self._backwards, row)
             return self._backwards[before - 1] if before else None
-        return next((each for each in (row, *timeline.tree.ancestors(row)) if each in at), None)
+        return around
 
     # Alignment
 
@@ -105,6 +105,8 @@ class SequencePlacer:
     def _choose(self, parts: Sequence[Segment]) -> tuple[Aligner, float] | None:
         """The program that fits a typical step best, and how far it is to be trusted; None if none fits."""
         steady = set(self._timeline.steps.steady.tolist())
+        is_whole = [self._timeline.phase[part.rows[0]] != Phase.BACKWARD for part in parts]
+        parts = [part for part, whole in zip(parts, is_whole, strict=True) if whole]
         inside = [part for part in parts if int(self._timeline.steps.of[part.rows[0]]) in steady] or parts
         if not inside:
             return None

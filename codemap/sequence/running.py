@@ -68,8 +68,6 @@ _NO_OPERATORS = frozenset(
         "named_buffers",
         "train",
         "eval",
-        "state_dict",
-        "load_state_dict",
         "format",
         "join",
         "startswith",
@@ -169,6 +167,8 @@ _NUMBERS = frozenset(
 """Methods whose result is no tensor."""
 _NUMERIC_LIBRARIES = ("numpy.", "math.", "random.", "time.", "os.", "scipy.", "PIL.", "cv2.", "json.", "itertools.")
 _TORCH = ("torch.", "torchvision.")
+_OF_OPERATORS = ("torch.distributions.", "torch.nn.utils.rnn.", "torchvision.transforms", "torch.utils.data.default")
+"""Parts of libraries that are written in Python: what they show as is not listed."""
 _MODULE_METHODS = frozenset(("forward", "__call__"))
 _LIBRARY_OBJECTS = ("torch.optim.", "torch.utils.data.", "torch.cuda.amp.GradScaler", "torch.amp.GradScaler")
 
@@ -359,6 +359,8 @@ def _walk_library(walker: Walker, callee: LibraryValue, given: Arguments, frame:
     dotted, name = callee.dotted, callee.name
     if dotted.startswith("builtins."):
         return walk_builtin(walker, callee, given, frame)
+    if name == "apply" and dotted.startswith("torch.autograd"):
+        return _walk_applied(walker, given, frame)
     value = _tried(walker, callee, given, frame)
     if isinstance(value, (ModuleValue, ClassValue, FunctionValue)):
         return value
@@ -371,6 +373,22 @@ def _walk_library(walker: Walker, callee: LibraryValue, given: Arguments, frame:
         return value if not isinstance(value, Unknown) else ObjectValue(None, {}, dotted)
     walker.wildcard(0.5, 0.1, [name])
     return value
+
+
+def _walk_applied(walker: Walker, given: Arguments, frame: Frame) -> Value:
+    """A hand-written `torch.autograd.Function`: it shows as an operator of its own name, with its operators inside."""
+    node = walker.node
+    held = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
+    cls = walker.evaluated(held, frame) if held is not None else None
+    if not isinstance(cls, ClassValue):
+        walker.wildcard(0.3, 0.3)
+        return TensorValue(None, "")
+    walker.functions[cls] = None
+    walker.note([cls.name], 1.0)
+    forward = find(walker, cls, "forward")
+    if isinstance(forward, FunctionValue):
+        walker.call(forward, Arguments([Unknown("the context"), *given.args], given.kwargs), node, frame)
+    return TensorValue(None, "")
 
 
 def _walk_torch(walker: Walker, dotted: str, name: str, given: Arguments, value: Value, frame: Frame) -> Value:

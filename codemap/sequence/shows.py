@@ -144,6 +144,8 @@ FUNCTIONS = {
     "grad": "?ones_like @backward ?reshape*",
     "zero_grad": "@zero_grad",
     "checkpoint": "",
+    "state_dict": "?detach*",
+    "load_state_dict": "?copy_*",
     "index_put": "index_put",
     "softmax": "softmax",
     "new_full": "new_full",

@@ -13,12 +13,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from ..automaton import NEVER
+from ..building.classes import find
 from ..building.heap import OutOfBudget, Raised
 from ..building.machine import Machine
 from ..building.objects import get_attribute
 from ..building.signatures import Arguments
 from ..building.statements import Flow
-from ..building.values import Frame, FunctionValue, ModuleValue, Names, ObjectValue, TensorValue, Unknown, Value, join
+from ..building.values import ClassValue, Frame, FunctionValue, ModuleValue, Names, ObjectValue, TensorValue, Unknown, Value, join
 from ..knowledge import Knowledge
 from .program import Expected, Inputs, Program, Site
 from .within import NOWHERE
@@ -86,6 +87,8 @@ class Walker(Machine):
         """Whether the innermost module is a library's."""
         self._running: list[ast.AST] = []
         self._loaded: set[str] = set()
+        self.functions: dict[ClassValue, None] = {}
+        """Hand-written `torch.autograd.Function` classes that were applied."""
         self._names: dict[str, Mapping[ast.AST, str]] = {}
 
     # What to walk
@@ -104,6 +107,7 @@ class Walker(Machine):
         self.here = Here(path, "<module>", None, None, ast.Pass(), [])
         with self._bounded():
             self.execute(tree.body, frame)
+        self._walk_backwards()
 
     def walk_calls(self, callees: Iterable[Value]) -> None:
         """Walk each of the callees by itself, with arguments that are not known, in any order."""
@@ -114,6 +118,17 @@ class Walker(Machine):
             with self._bounded():
                 self.call(callee, Arguments(is_open=True), ast.Pass(), Frame("", Names()))
             self.program.link(self.at, hub)
+
+    def _walk_backwards(self) -> None:
+        """Walk the hand-written backward passes, each by itself: they run inside the backward pass of the whole."""
+        for cls in self.functions:
+            backward = find(self, cls, "backward")
+            self.at = [self.program.add(None, ())]
+            if isinstance(backward, FunctionValue):
+                self.program.starts += self.at
+                self.node = self.here.statement = backward.node
+                with self._bounded():
+                    self.call(backward, Arguments(is_open=True), ast.Pass(), Frame(cls.path, Names()))
 
     @contextmanager
     def _bounded(self) -> Iterator[None]:

@@ -30,7 +30,7 @@ _BY_DIMENSION = {
     "InstanceNorm{}d": f"{_INSTANCE_NORM}, {_FACTORY}, *, bias=True",
     "LazyBatchNorm{}d": f"{_BATCH_NORM.partition(', ')[2]}, {_FACTORY}, *, bias=True",
     "MaxPool{}d": _MAX_POOL,
-    "AvgPool{}d": f"{_AVG_POOL}, divisor_override=None",
+    "AvgPool{}d": _AVG_POOL,
     "LPPool{}d": "norm_type, kernel_size, stride=None, ceil_mode=False",
     "AdaptiveAvgPool{}d": "output_size",
     "AdaptiveMaxPool{}d": "output_size, return_indices=False",
@@ -43,6 +43,8 @@ _BY_DIMENSION = {
     "ConstantPad{}d": "padding, value",
 }
 _SINGLE = {
+    "AvgPool2d": f"{_AVG_POOL}, divisor_override=None",
+    "AvgPool3d": f"{_AVG_POOL}, divisor_override=None",
     "Linear": f"in_features, out_features, bias=True, {_FACTORY}",
     "NonDynamicallyQuantizableLinear": f"in_features, out_features, bias=True, {_FACTORY}",
     "LazyLinear": f"out_features, bias=True, {_FACTORY}",

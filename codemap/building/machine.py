@@ -93,7 +93,7 @@ class Machine:
     def _run_file(self, tree: ast.Module, length: int, frame: Frame) -> None:
         """Run a file's statements within a budget of its own; once that is used up, its definitions only."""
         outer, constructing = self.budget, self.constructing
-        self.budget, self.constructing = Budget(_STEPS_OF_FILE, outer.depth + 1), [ModuleValue("")]
+        self.budget, self.constructing = Budget(_STEPS_OF_FILE, outer.depth + 1), []
         statements = iter(tree.body)
         try:
             for statement in statements:

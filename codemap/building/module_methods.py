@@ -110,7 +110,8 @@ def _fill_sequence(machine: Machine, module: ModuleValue, items: list[Value]) ->
 
 def _append_all(machine: Machine, module: ModuleValue, items: list[Value]) -> None:
     """Items behind those that a container has; `MORE` leaves open how many follow."""
-    count = sum(1 for name in module.attributes if name.isdigit())
+    is_named = any(not name.isdigit() for name in module.attributes)
+    count = sum(1 for _ in module.children()) if is_named else len(module.attributes)
     for item in items:
         if item is MORE:
             module.has_more = True

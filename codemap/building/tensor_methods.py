@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import accumulate
 from math import ceil
 
 from .layer_parts import dtype_name
@@ -274,6 +275,10 @@ def _split(tensor: TensorValue, given: Arguments) -> Value:
         return Unknown("parts whose number is not known")
     if shape is None or at is None:
         return tuple(result(None, tensor) for _ in sizes)
+    if tensor.data is not None and all(type(one) is int for one in sizes):
+        ends = list(accumulate(one for one in sizes if isinstance(one, int)))
+        parts = [tensor.data[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+        return tuple(TensorValue((len(part),), tensor.dtype, data=part) for part in parts)
     return tuple(result((*shape[:at], one, *shape[at + 1 :]), tensor) for one in sizes)
 
 

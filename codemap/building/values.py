@@ -15,7 +15,7 @@ from enum import Enum
 Value = object
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Unknown:
     """A value that the source alone does not tell."""
 
@@ -47,7 +47,7 @@ class Kind(str, Enum):
     BUFFER = "buffer"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TensorValue:
     """A tensor. `shape` is None where the number of axes is not known; a single size may be `Unknown`."""
 
@@ -78,7 +78,7 @@ class Role(str, Enum):
     PROPERTY = "property"
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Frame:
     """Names of a file, a class body or a running function."""
 
@@ -112,7 +112,7 @@ class Names(dict[str, Value]):
     """The names of a frame: one bound in a single branch counts as bound after it."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class FunctionValue:
     """A function, method or lambda of the workspace."""
 
@@ -130,7 +130,7 @@ class FunctionValue:
         return "<lambda>" if isinstance(self.node, ast.Lambda) else self.node.name
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class ClassValue:
     """A class of the workspace. Its body is run when first asked for."""
 
@@ -146,7 +146,7 @@ class ClassValue:
     """Whether it is a dataclass or the like, whose constructor comes from its fields."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class BoundMethod:
     """A method and the object it was taken from."""
 
@@ -154,7 +154,7 @@ class BoundMethod:
     of: Value
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class NativeMethod:
     """A method of a plain value, or one that a module or object has from a library."""
 
@@ -164,7 +164,7 @@ class NativeMethod:
     """The library class it belongs to; "" for the value's own type."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PartialValue:
     """`functools.partial(callee, *args, **kwargs)`."""
 
@@ -173,7 +173,7 @@ class PartialValue:
     kwargs: dict[str, Value]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SuperValue:
     """`super()`: attributes of `of`, looked up behind `owner`."""
 
@@ -181,7 +181,7 @@ class SuperValue:
     of: Value
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class FileValue:
     """An imported file of the workspace."""
 
@@ -200,7 +200,7 @@ class ImportValue:
     """The name taken `from` it; "" for the module itself."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class ObjectValue:
     """An instance of a class of the workspace that is no module, a namespace, or an argument parser."""
 
@@ -220,7 +220,7 @@ class Child:
     """False where it depends on what the source does not tell."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class ModuleValue:
     """An `nn.Module` as its constructor left it, with what was changed on it since."""
 

@@ -1,0 +1,4 @@
+from .blocks import *
+from .model import Pyramid
+
+__all__ = ["Pyramid"]

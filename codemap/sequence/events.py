@@ -20,6 +20,7 @@ ZERO_GRAD = "@zero_grad"
 RANGE = "@range:"
 """What precedes the name of a range that the program itself names."""
 
+_ENGINE = "autograd::engine"
 _MOST_NESTED = 8
 
 
@@ -34,6 +35,8 @@ class Segment:
     """Index into the trace's `input_table`; NONE where not recorded."""
     within: tuple[Within, ...]
     """The modules and ranges that each ran inside of."""
+    further: IntArray
+    """Shape (2, rows): further rows that an event stands for, and the number of that event."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -64,27 +67,33 @@ def _segment(timeline: Timeline, rows: IntArray, enclosures: Enclosures) -> Segm
     names = [_name(timeline, int(row)) for row in rows]
     kept = [at for at, name in enumerate(names) if name and not (at and name == names[at - 1] == BACKWARD)]
     chosen = rows[kept]
+    rest = np.setdiff1d(np.flatnonzero([name == BACKWARD for name in names]), kept)
+    event = np.searchsorted(np.array(kept), rest, side="right") - 1
+    further = np.stack([rows[rest], event])
     within = tuple(enclosures.of(row) for row in chosen.tolist())
     return Segment(
-        chosen, tuple(names[at] for at in kept), timeline.trace.inputs[chosen].astype(np.int64), within
+        chosen, tuple(names[at] for at in kept), timeline.trace.inputs[chosen].astype(np.int64), within, further
     )
 
 
 def _inside_backward(timeline: Timeline) -> list[IntArray]:
     """Operators that the backward pass ran of the program's own: blocks that were computed anew (checkpoints), whose
-    operators have backward ones themselves, and hand-written `backward` methods."""
+    operators alone are numbered for a backward pass of their own, and hand-written `backward` methods."""
     trace, tree = timeline.trace, timeline.tree
     rows = np.flatnonzero((timeline.phase == Phase.BACKWARD) & (trace.cat == Category.CPU_OP))
     parent = tree.parent[rows]
     rows, parent = rows[parent != NONE], parent[parent != NONE]
-    is_forward = np.isin(rows, timeline.forward_op)
+    is_numbered = trace.sequence != NONE
+    is_operator = np.array([name.startswith("aten::") for name in trace.names], bool)[trace.name]
+    is_forward = (is_numbered & is_operator)[rows]
     is_written = np.array([_is_written_backward(name) for name in trace.names], bool)
+    is_node = np.array(["Backward" in name and "::" not in name for name in trace.names], bool)[trace.name[parent]]
     found = []
-    for outer in np.unique(parent[is_forward | is_written[trace.name[parent]]]).tolist():
+    for outer in np.unique(parent[(is_forward & is_node) | is_written[trace.name[parent]]]).tolist():
         inside = tree.children(outer)
         last = len(inside)
         if not is_written[trace.name[outer]]:
-            last = int(np.flatnonzero(np.isin(inside, timeline.forward_op))[-1]) + 1
+            last = int(np.flatnonzero((is_numbered & is_operator)[inside])[-1]) + 1
         found.append(inside[:last].astype(np.int64))
     return found
 
@@ -125,7 +134,8 @@ def _outer_op(timeline: Timeline) -> IntArray:
 
 def _with_closures(timeline: Timeline) -> IntArray:
     """Ranges of optimizers in which the program's own code runs: their step was given a closure for the loss."""
-    backward = np.flatnonzero(timeline.phase == Phase.BACKWARD)
+    names = [number for number, name in enumerate(timeline.trace.names) if name.startswith(_ENGINE)]
+    backward = np.flatnonzero(np.isin(timeline.trace.name, names))
     around = np.unique(timeline.tree.annotation[backward]).astype(np.int64)
     return around[around != NONE]
 
@@ -141,6 +151,6 @@ def _name(timeline: Timeline, row: int) -> str:
         if name.startswith("enumerate(DataLoader)"):
             return LOADER
         return RANGE + name
-    if name.startswith("autograd::engine"):
+    if name.startswith(_ENGINE):
         return BACKWARD
     return name.rpartition("::")[2]

@@ -99,7 +99,8 @@ class SequencePlacer:
                     continue
                 known[part.key] = aligner.align(self._labels(part))
             one = _Found(part, known[part.key], trust)
-            found.update((int(row), (one, at)) for at, row in enumerate(part.rows))
+            found.update((row, (one, at)) for at, row in enumerate(part.rows.tolist()))
+            found.update((row, (one, at)) for row, at in part.further.T.tolist())
         return found
 
     def _choose(self, parts: Sequence[Segment]) -> tuple[Aligner, float] | None:

@@ -342,7 +342,7 @@ def walk_step(walker: Walker, given: Arguments, frame: Frame, skip: float) -> No
     closure = given.get(0, "closure")
     if isinstance(closure, (FunctionValue, BoundMethod, PartialValue)):
         walker.call(closure, Arguments(), walker.node, frame)
-        walker.wildcard(0.05, 0.0)
+        walker.wildcard(0.15, 0.0)
 
 
 def _tried(walker: Walker, callee: Value, given: Arguments, frame: Frame) -> Value:

@@ -19,7 +19,18 @@ from ..building.machine import Machine
 from ..building.objects import get_attribute
 from ..building.signatures import Arguments
 from ..building.statements import Flow
-from ..building.values import ClassValue, Frame, FunctionValue, ModuleValue, Names, ObjectValue, TensorValue, Unknown, Value, join
+from ..building.values import (
+    ClassValue,
+    Frame,
+    FunctionValue,
+    ModuleValue,
+    Names,
+    ObjectValue,
+    TensorValue,
+    Unknown,
+    Value,
+    join,
+)
 from ..knowledge import Knowledge
 from .program import Expected, Inputs, Program, Site
 from .within import NOWHERE

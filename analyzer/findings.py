@@ -52,9 +52,11 @@ class Grain(str, Enum):
     LINE = "line"
     """The statement."""
     BLOCK = "block"
-    """Somewhere inside the block that the statement opens."""
+    """Somewhere inside the block that the statement opens, or what that calls."""
+    CALL = "call"
+    """Somewhere inside what the statement calls."""
     FUNCTION = "function"
-    """Somewhere inside the function; the line is its `def`."""
+    """Somewhere inside the function, or what it calls; the line is its `def`."""
     FILE = "file"
     """Somewhere in the file; the line is its first."""
 

@@ -126,8 +126,7 @@ class Libraries:
 
     def _is_defined_here(self, name: str) -> bool:
         if name not in self._is_own:
-            likely = self._files.holding(name)
-            self._is_own[name] = any(self._files.facts(path).defines_class(name) for path in likely)
+            self._is_own[name] = any(self._files.facts(path).defines_class(name) for path in self._files.holding(name))
         return self._is_own[name]
 
     # What built it
@@ -161,8 +160,8 @@ class Libraries:
         sites = [site for site in self._sites if site.is_known]
         if len(sites) != 1 or self._timeline.phase[row] not in (Phase.FORWARD, Phase.BACKWARD):
             return None
-        texts = (self._files.text(path) or "" for path in self._files.holding("Module", "LightningModule"))
-        return None if any("nn.Module" in text or "LightningModule" in text for text in texts) else sites[0]
+        has_modules = any("Module" in self._files.facts(path).definitions for path in self._files.paths())
+        return None if has_modules else sites[0]
 
 
 def _is_library_name(name: str) -> bool:

@@ -94,8 +94,10 @@ def _library_of(dotted: str, index: FileIndex, own: set[str]) -> tuple[str, bool
     head, _, rest = dotted.partition(".")
     is_foreign = head not in own and head not in ("torch", "self", "cls") and head not in sys.stdlib_module_names
     is_class = rest.rpartition(".")[2][:1].isupper()
+    if not (head and is_foreign and is_class):
+        return None
     is_imported = any(origin.partition(".")[0] == head for origin in index.imports.values())
-    return (head, False) if head and is_foreign and is_class and is_imported else None
+    return (head, False) if is_imported else None
 
 
 def _target(statement: ast.stmt) -> str:

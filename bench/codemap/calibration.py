@@ -1,0 +1,111 @@
+"""How often a place with some confidence is right, for each way of finding it.
+
+`python -m bench.codemap.calibration FOLDER` reads what `python -m bench.codemap --traces FOLDER` recorded. Operators
+count equally here, as readers meet places one by one; a place that says only which function, block or file is right
+where that is. The exit status is 1 if a class of places is more than a tenth less often right than it says.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+from rich.table import Table
+
+from torchtraceap.analyzer.findings import Grain, How
+from torchtraceap.codemap.project import open_workspace
+
+from .recorder import MARKS, TRACE
+from .score import Verdict, judge
+from .strip import Mode, strip
+from .truth import read_truth
+
+BOUNDS = (0.0, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97, 1.0)
+"""Confidences are grouped between these, the upper one counted in."""
+TOLERANCE = 0.1
+LEAST = 100
+"""Places below which a class says nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Places found in one way, with confidences of one class."""
+
+    how: How
+    grain: Grain
+    upper: float
+    """Upper bound of the class."""
+    count: int
+    claimed: float
+    """Mean confidence."""
+    right: float
+    """Share of them that is right."""
+
+    @property
+    def is_honest(self) -> bool:
+        """Whether they are right about as often as they say, or the class is too small to tell."""
+        return self.count < LEAST or self.right >= self.claimed - TOLERANCE
+
+
+def calibrate(verdicts: Iterable[Verdict]) -> Iterator[Row]:
+    """One row for each way, grain and class of confidence, the best way first."""
+    groups: dict[tuple[How, Grain, float], list[Verdict]] = {}
+    for verdict in verdicts:
+        if verdict.place is not None:
+            where = verdict.place.location
+            upper = next(bound for bound in BOUNDS if where.confidence <= bound)
+            groups.setdefault((where.how, where.grain, upper), []).append(verdict)
+    order = list(How)
+    for (how, grain, upper), group in sorted(groups.items(), key=lambda g: (order.index(g[0][0]), g[0][1], -g[0][2])):
+        confidences = [verdict.place.location.confidence for verdict in group if verdict.place is not None]
+        right = sum(_is_right(verdict) for verdict in group)
+        yield Row(how, grain, upper, len(group), sum(confidences) / len(group), right / len(group))
+
+
+def _is_right(verdict: Verdict) -> bool:
+    if verdict.place is None or verdict.place.location.grain is Grain.LINE:
+        return verdict.is_right
+    if verdict.place.location.grain is Grain.FILE:
+        return verdict.place.location.path == verdict.truth.mark.path
+    return verdict.is_function
+
+
+def judged(folder: Path, modes: Sequence[Mode]) -> Iterator[Verdict]:
+    """The verdicts over every recording of the folder, stripped in each way."""
+    for recording in sorted(path.parent for path in folder.glob(f"*/{MARKS}")):
+        workspace = open_workspace(recording / "src")
+        every, document = read_truth(recording), msgspec.json.decode((recording / TRACE).read_bytes())
+        with tempfile.TemporaryDirectory() as temporary:
+            stripped = Path(temporary) / TRACE
+            for mode in modes:
+                truths = [truth for truth in every if mode is not Mode.TAG or truth.is_tagged]
+                stripped.write_bytes(msgspec.json.encode(strip(document, mode)))
+                yield from judge(stripped, workspace, truths)[0]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the table; 1 if it shows false confidence."""
+    parser = argparse.ArgumentParser(prog="python -m bench.codemap.calibration", description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--mode", action="append", choices=[mode.value for mode in Mode], help="only these modes")
+    found = parser.parse_args(arguments)
+    rows = list(calibrate(judged(found.folder, [m for m in Mode if not found.mode or m.value in found.mode])))
+    table = Table("found by", "says", "confidence", "places", "claimed", "right", "")
+    for row in rows:
+        figures = f"{100 * row.claimed:.0f} %", f"{100 * row.right:.1f} %"
+        table.add_row(row.how.value, row.grain.value, f"<= {row.upper}", f"{row.count:,}", *figures, _word(row))
+    Console(width=100).print(table)
+    return 0 if all(row.is_honest for row in rows) else 1
+
+
+def _word(row: Row) -> str:
+    return "few" if row.count < LEAST else "ok" if row.is_honest else "TOO SURE"
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

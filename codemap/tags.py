@@ -13,6 +13,9 @@ from .recorded import RecordedFiles
 from .source import Function
 
 _MARKERS = frozenset({"record_function", "RecordFunction", "nvtx.range", "nvtx.annotate", "cuda.nvtx.range"})
+_MARKER_WORDS = ("record_function", "RecordFunction", "nvtx")
+"""A file that opens a range holds one of these."""
+_MOST_FILES = 150
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 FunctionDef = ast.FunctionDef | ast.AsyncFunctionDef
@@ -51,17 +54,43 @@ _Bound = Mapping[str, tuple[str, bool]]
 
 def find_tags(known: Knowledge, files: RecordedFiles) -> tuple[Tag, ...]:
     """All named ranges of the workspace; literal names first."""
-    texts = {path: files.text(path) or "" for path in known.workspace.paths()}
-    marking = [path for path, text in texts.items() if any(marker in text for marker in _MARKERS)]
-    # Those that open ranges themselves, and those that may call a helper of theirs.
-    indices = [known.index(path) for path in dict.fromkeys([*marking, *files.paths()])] if marking else []
-    constants = {name: text for index in indices for name, text in _constants(index).items()}
+    # Those that open ranges themselves, then those that may call a helper of theirs.
+    indices = [known.index(path) for path in known.workspace.holding(*_MARKER_WORDS)]
     helpers: dict[str, _Helper] = {}
     # Helpers that call helpers: two rounds find a wrapper of a wrapper.
     for _ in range(2):
         helpers |= {helper.name: helper for index in indices for helper in _helpers(index, helpers)}
+        indices = _with(known, indices, files.calling(*helpers))
+    constants = {name: text for index in indices for name, text in _constants(index).items()}
+    elsewhere = {name for index in indices for name in _unknown(index, helpers, constants)}
+    for index in _with(known, [], files.holding(*elsewhere)):
+        constants |= {name: text for name, text in _constants(index).items() if name in elsewhere}
     tags = [tag for index in indices for tag in _tags(index, helpers, {**constants, **_constants(index)})]
     return tuple(sorted(tags, key=lambda tag: not tag.is_literal))
+
+
+def _with(known: Knowledge, indices: list[FileIndex], paths: Iterable[str]) -> list[FileIndex]:
+    """The indices, and those of further files, as many as can be looked through."""
+    seen = {index.file.path for index in indices}
+    more = [path for path in paths if path not in seen]
+    return [*indices, *(known.index(path) for path in more[:_MOST_FILES])]
+
+
+def _unknown(index: FileIndex, helpers: Mapping[str, _Helper], constants: _Bound) -> Iterator[str]:
+    """Names in the names of ranges that no file looked at so far says the text of."""
+    for call in index.nodes:
+        if isinstance(call, ast.Call) and ((name := _marker_name(call)) is not None or _helper_of(call, helpers)):
+            given = [name] if name is not None else [*call.args, *(keyword.value for keyword in call.keywords)]
+            for node in (part for one in given for part in ast.walk(one)):
+                if isinstance(node, (ast.Name, ast.Attribute)):
+                    bare = dotted_name(node).rpartition(".")[2]
+                    if bare and bare not in constants:
+                        yield bare
+
+
+def _helper_of(call: ast.Call, helpers: Mapping[str, _Helper]) -> _Helper | None:
+    """The helper that a call calls."""
+    return helpers.get(dotted_name(call.func).rpartition(".")[2])
 
 
 def _tags(index: FileIndex, helpers: Mapping[str, _Helper], constants: _Bound) -> Iterator[Tag]:
@@ -81,7 +110,7 @@ def _named(call: ast.Call, helpers: Mapping[str, _Helper], constants: _Bound) ->
     """The pattern of the range that a call opens, and whether it is one text; None if it opens none."""
     if (name := _marker_name(call)) is not None:
         return _name_pattern(name, constants)
-    helper = helpers.get(dotted_name(call.func).rpartition(".")[2])
+    helper = _helper_of(call, helpers)
     if helper is None:
         return None
     passed = next((keyword.value for keyword in call.keywords if keyword.arg == helper.parameter), None)
@@ -137,7 +166,7 @@ def _templates(node: FunctionDef, known: Mapping[str, _Helper], owner: ClassFact
         if not isinstance(call, ast.Call):
             continue
         name = _marker_name(call)
-        helper = known.get(dotted_name(call.func).rpartition(".")[2])
+        helper = _helper_of(call, known)
         if name is None and helper is not None and helper.position < len(call.args):
             name = call.args[helper.position]
         if name is None and owner is not None and _is_base_call(call, owner):

@@ -22,7 +22,8 @@ _MAX_VISITED = 400
 _MAX_DEPTH = 20
 _MAX_EFFORT = 3000
 """Expressions that one question may lead to, those that its answers ask in turn included."""
-_MAX_FILES_SEARCHED = 300
+_MAX_FILES_SEARCHED = 100
+"""A name that is called in more files tells nothing of who calls this one."""
 _CALLS: WeakKeyDictionary[Workspace, dict[str, list[Value]]] = WeakKeyDictionary()
 """Calls by last name, for each workspace as long as it is open: every case of it asks for the same few."""
 
@@ -315,7 +316,8 @@ class Resolver:
 
     def _search_calls(self, name: str) -> list[Value]:
         found: list[Value] = []
-        for path in self.workspace.calling(name)[:_MAX_FILES_SEARCHED]:
+        paths = self.workspace.calling(name)
+        for path in paths if len(paths) <= _MAX_FILES_SEARCHED else ():
             if (file := outline(self.workspace.file(path))) is not None:
                 found.extend(Value(file, call) for call in file.calls(name))
         return found

@@ -16,6 +16,11 @@ from .resolve import Resolver, Value
 
 Confirm = Callable[[Case], Confirmation | None]
 
+_MOST_FILES = 150
+"""So many files that hold one of its words are searched for a fault."""
+_MOST_FOUND = 8
+"""A fault that as many statements hold has no place."""
+
 
 @dataclass(frozen=True, slots=True)
 class Frame:
@@ -92,6 +97,8 @@ def searcher(
                 if not is_same_line(answer.location, place):
                     answer = replace(answer, related=(*answer.related, used_in(place)))
                 found.setdefault((answer.location.path, answer.location.line, answer.location.column), answer)
+            if len(found) > _MOST_FOUND:
+                break
         return sorted(found.values(), key=_offer)
 
     return search
@@ -118,10 +125,14 @@ def _offer(confirmation: Confirmation) -> int:
 def _statements_with(
     workspace: Workspace, words: Sequence[str], words_in: Callable[[Outline], Sequence[str]] | None = None
 ) -> Iterable[tuple[Outline, ast.stmt]]:
+    searched = 0
     for path in workspace.paths():
         text = workspace.text(path)
         if text is None or not any(word in text for word in words):
             continue
+        searched += 1
+        if searched > _MOST_FILES:
+            return
         file = outline(workspace.file(path))
         if file is None:
             continue

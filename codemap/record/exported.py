@@ -20,6 +20,7 @@ put the module there."""
 _TAGGED = re.compile(rb'"cat": "cpu_op",(\s*)"name": "' + re.escape(TAG.encode()))
 _EVENTS = b'"traceEvents": ['
 _BETWEEN = b"\n  },\n  {"
+_TIMED = frozenset({"X", "i", "s", "f"})
 _OPTIMIZER_STEP = "Optimizer.step#"
 _LEVEL = 3
 
@@ -66,7 +67,11 @@ class Exported:
 def read_exported(path: Path) -> Exported:
     """Read what the profiler wrote. Raises msgspec.DecodeError for anything else."""
     text = path.read_bytes()
-    document = msgspec.json.decode(text, type=_Document)
+    try:
+        document = msgspec.json.decode(text, type=_Document)
+    except UnicodeDecodeError:  # seen of calls that were still running when the profiler stopped
+        text = text.decode("utf-8", errors="replace").encode()
+        document = msgspec.json.decode(text, type=_Document)
     return Exported(text, document.traceEvents, document.baseTimeNanoseconds)
 
 
@@ -87,6 +92,11 @@ def own_frames(events: Sequence[ExportedEvent], own_names: Collection[str]) -> f
             if event.args.python_id is not None:
                 dropped_ids.add(event.args.python_id)
     return frozenset(dropped)
+
+
+def before_first(events: Sequence[ExportedEvent], start_us: float) -> frozenset[int]:
+    """Positions of what was over before the first step: the profiler's own warm-up is not kept."""
+    return frozenset(i for i, event in enumerate(events) if event.ph in _TIMED and event.ts + event.dur < start_us)
 
 
 def step_bounds(exported: Exported, moments_ns: Sequence[int], inside: str) -> list[tuple[float, ExportedEvent]]:
@@ -134,14 +144,16 @@ def rewritten(
 
 
 def _mark(number: int, start: tuple[float, ExportedEvent], end: tuple[float, ExportedEvent]) -> bytes:
+    # In whole ns: marks that overlap by a rounding would be one step.
+    start_ns, end_ns = round(start[0] * 1000), round(end[0] * 1000)
     event: dict[str, Any] = {
         "ph": "X",
         "cat": "user_annotation",
         "name": f"ProfilerStep#{number}",
         "pid": start[1].pid,
         "tid": start[1].tid,
-        "ts": round(start[0], 3),
-        "dur": round(end[0] - start[0], 3),
+        "ts": start_ns / 1000,
+        "dur": (end_ns - start_ns) / 1000,
         "args": {},
     }
     return b"\n" + textwrap.indent(json.dumps(event, indent=2), "  ").encode() + b","

@@ -60,17 +60,25 @@ def read_tree(results: Any) -> Calls:
     waiting: list[tuple[Any, str]] = [(root, "") for root in results.experimental_event_tree()]
     while waiting:
         event, frame = waiting.pop()
-        fields = event.extra_fields
-        caller = getattr(fields, "caller", None)
+        name, caller = _said(event)
         if caller is not None:
-            python.append(PythonCall(event.start_time_ns, event.name, caller.file_name, caller.line_number))
-            file, _, rest = event.name.rpartition("(")
+            python.append(PythonCall(event.start_time_ns, name, *caller))
+            file, _, rest = name.rpartition("(")
             frame = file if rest.partition(")")[0].isdigit() else ""
-        elif frame and "::" in event.name and not event.name.startswith("autograd::"):
-            operators.append(BareOperator(event.start_time_ns, event.correlation_id, event.name, frame))
+        elif frame and "::" in name and not name.startswith("autograd::"):
+            operators.append(BareOperator(event.start_time_ns, event.correlation_id, name, frame))
             frame = ""
         waiting += [(child, frame) for child in event.children]
     return Calls(tuple(python), tuple(operators))
+
+
+def _said(event: Any) -> tuple[str, tuple[str, int] | None]:
+    """An event's name, and the file and line of its caller if it is a Python event."""
+    try:
+        caller = getattr(event.extra_fields, "caller", None)
+        return event.name, (caller.file_name, caller.line_number) if caller is not None else None
+    except UnicodeDecodeError:  # seen of calls that were still running when the profiler stopped
+        return "", None
 
 
 def python_rows(

@@ -49,7 +49,10 @@ def blocks(warm_up: int, full: int, iterations: int, extra_steps: Sequence[int])
     """Everything after warm-up. Without one the first full step must be the program's first: it is surveyed itself."""
     found = [Block(Phase.EXTRA, steps, extra=i) for i, steps in enumerate(extra_steps) if steps > 0]
     if full > 0:
-        found += [*([Block(Phase.SURVEY, 1)] if warm_up else []), Block(Phase.FULL, full)]
+        # The first step with a profiler bears what is done once: a warm-up of its own.
+        found += [Block(Phase.SURVEY, 1), Block(Phase.FULL, full + 1, False)] if warm_up else [Block(Phase.FULL, full)]
+        # The last full step's ranges are closed in the step after it.
+        found += [Block(Phase.PLAIN, 1, False)] if not iterations else []
     while iterations > 0:
         steps = min(iterations, LIGHT_WINDOW)
         found += [Block(Phase.PLAIN, PLAIN_WINDOW + 1, False), Block(Phase.LIGHT, steps + 1, False)]

@@ -20,8 +20,6 @@ class Report(msgspec.Struct, frozen=True):
     trace: str = ""
     """Absolute path of the trace; "" if none was written."""
     rank: int = -1
-    is_worker: bool = False
-    """Started by another recorded program's multiprocessing: it may rightly have nothing to say."""
     steps_by: str = ""
     steps_seen: int = 0
     warm_up_steps: int = 0

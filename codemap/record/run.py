@@ -50,7 +50,7 @@ def record(options: RecordOptions, folder: str) -> Session:
 
     atexit.register(finish)
     _write_in_children(session, finish)
-    _write_when_terminated(finish)
+    _write_when_terminated(session, finish)
     return session
 
 
@@ -64,13 +64,16 @@ def _write_in_children(session: Session, finish: Callable[[], None]) -> None:
         util.register_after_fork(session, lambda _: util.Finalize(None, finish, exitpriority=100))
 
 
-def _write_when_terminated(finish: Callable[[], None]) -> None:
+def _write_when_terminated(session: Session, finish: Callable[[], None]) -> None:
     """On SIGTERM, unless the program has its own way with it; the process then ends by that signal all the same."""
     if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
         return
 
     def on_terminate(number: int, _: FrameType | None) -> None:
         signal.signal(number, signal.SIG_DFL)
+        session.finish_and(lambda: end(number))
+
+    def end(number: int) -> None:
         finish()
         os.kill(os.getpid(), number)
 

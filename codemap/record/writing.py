@@ -16,7 +16,7 @@ import msgspec
 
 from ...analyzer.trace.recording import OperatorTotal, Recording, write_recording
 from . import facts
-from .exported import compressed, own_frames, read_exported, rewritten, step_bounds
+from .exported import before_first, compressed, own_frames, read_exported, rewritten, step_bounds
 from .lines import Calls, FileTable, operator_rows, python_rows, read_tree
 from .measuring import Measuring
 from .model import ModelSurvey
@@ -42,8 +42,7 @@ class Recorded:
     world_size: int = 1
     first_step: int = 0
     moments_ns: list[int] = field(default_factory=list)
-    """Unix time of the start of the first full step and of the end of each."""
-    is_full_over: bool = False
+    """Unix time of the start of the first full step that counts, and of the end of each."""
     light_steps: int = 0
     stepped_aside: bool = False
     notes: list[str] = field(default_factory=list)
@@ -88,6 +87,8 @@ class Writer:
             else:
                 dropped = own_frames(exported.events, _OWN_FILES)
                 bounds = step_bounds(exported, recorded.moments_ns, by)
+                if len(bounds) > 1:
+                    dropped |= before_first(exported.events, bounds[0][0])
                 part.write_bytes(compressed(rewritten(exported, dropped, bounds, recorded.first_step)))
                 recorded.python = python_rows(calls.python, exported, dropped)
                 if calls.python and not recorded.python:

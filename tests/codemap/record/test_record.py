@@ -192,8 +192,9 @@ def test_a_request_to_end_is_passed_on_and_what_there_is_written(tmp_path):
         if int(line) == 5:
             break
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=60)
-    assert process.returncode == 128 + signal.SIGTERM
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGTERM, stderr
+    assert traces_in(tmp_path), stderr
     (trace,) = traces_in(tmp_path)
     assert len(build_timeline(read_trace(trace)).steps.number) >= 5
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from .builtin_functions import call_builtin, make_dict
 from .classes import is_module_base
 from .layer_parts import dtype_name
+from .layer_shapes import call_functional
 from .layers import layer_name
 from .module_methods import build_layer, construct_layer, deep_copy
 from .signatures import Arguments
@@ -100,7 +101,9 @@ def call_library(machine: Machine, dotted: str, given: Arguments, node: ast.AST,
 def _torch(machine: Machine, dotted: str, given: Arguments, node: ast.AST, frame: Frame) -> Value:
     home, _, name = dotted.rpartition(".")
     if home in ("torch", "torch.nn.functional", "numpy", "torch.special", "torch.linalg", "torch.Tensor"):
-        found = call_function("tensor" if name == "array" else name, given)
+        found = call_functional(name, given)
+        if found is None:
+            found = call_function("tensor" if name == "array" else name, given)
         if found is not None:
             return found
     if home == "torch.fft" and given.args and isinstance(given.args[0], TensorValue):

@@ -113,7 +113,7 @@ class RootSearch:
 
     def _builds(self, function: ast.FunctionDef, frame: Frame) -> bool:
         """Whether a function names a module class, or calls a function of the workspace with "model" in its name."""
-        for node in children_of(function, (ast.Name, ast.Attribute)):
+        for node in names_in(function):
             if isinstance(node, ast.Name) and not (node.id[:1].isupper() or node.id.startswith(_BUILDERS)):
                 continue
             if isinstance(node, ast.Attribute) and not node.attr[:1].isupper():
@@ -178,12 +178,12 @@ def _needs_arguments(function: ast.FunctionDef) -> bool:
     return positional > len(node.defaults) or None in node.kw_defaults
 
 
-def children_of(node: ast.AST, kinds: tuple[type[ast.AST], ...]) -> Iterator[ast.AST]:
-    """The nodes of some kinds below a node."""
+def names_in(node: ast.AST) -> Iterator[ast.Name | ast.Attribute]:
+    """The names and attributes below a node."""
     waiting = [node]
     while waiting:
         current = waiting.pop()
-        if isinstance(current, kinds):
+        if isinstance(current, (ast.Name, ast.Attribute)):
             yield current
         waiting.extend(children(current))
 

@@ -6,6 +6,7 @@ import ast
 import inspect
 
 import pytest
+
 from torchtraceap.codemap.building.layers import LAYERS, bind_layer
 from torchtraceap.codemap.building.signatures import Arguments, defaults_of, signature_of
 from torchtraceap.codemap.building.values import ModuleValue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from torchtraceap.codemap.building.values import ModuleValue
 
 from .programs import evaluated_shapes, ran, real_shapes, style

@@ -22,9 +22,7 @@ class MLP(nn.Module):
         nn.Module.__init__(self)
         sizes = [inputs] + [args.hidden_dim] * args.layers
         self.layers = nn.ModuleList(nn.Linear(a, b, bias=not args.no_bias) for a, b in zip(sizes, sizes[1:]))
-        self.norms = nn.ModuleList(
-            nn.LayerNorm(s) if args.norm == "ln" else nn.BatchNorm1d(s) for s in sizes[1:]
-        )
+        self.norms = nn.ModuleList(nn.LayerNorm(s) if args.norm == "ln" else nn.BatchNorm1d(s) for s in sizes[1:])
         self.out = nn.Linear(sizes[-1], outputs)
 
     def forward(self, x):

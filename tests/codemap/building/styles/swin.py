@@ -11,7 +11,9 @@ class WindowAttention(nn.Module):
         self.relative_position_bias_table = nn.Parameter(
             torch.zeros((2 * window_size[0] - 1) * (2 * window_size[1] - 1), num_heads)
         )
-        coords = torch.stack(torch.meshgrid([torch.arange(window_size[0]), torch.arange(window_size[1])], indexing="ij"))
+        coords = torch.stack(
+            torch.meshgrid([torch.arange(window_size[0]), torch.arange(window_size[1])], indexing="ij")
+        )
         flat = torch.flatten(coords, 1)
         relative = (flat[:, :, None] - flat[:, None, :]).permute(1, 2, 0).contiguous()
         relative[:, :, 0] += window_size[0] - 1
@@ -58,7 +60,7 @@ class PatchMerging(nn.Module):
 
     def forward(self, x):
         B, L, C = x.shape
-        return self.reduction(self.norm(x.view(B, L // 4, 4 * C)))
+        return self.reduction(self.norm(x.reshape(B, L // 4, 4 * C)))
 
 
 class Stage(nn.Module):

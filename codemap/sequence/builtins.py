@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..building.expressions import items_of
 from ..building.signatures import Arguments
-from ..building.values import MORE, Frame, LibraryValue, ObjectValue, TensorValue, Unknown, Value
+from ..building.values import MORE, Frame, LibraryValue, ObjectValue, TensorValue, Unknown, Value, join
 from .events import LOADER
 from .shows import shown_by_function
 
@@ -45,6 +45,8 @@ def walk_builtin(walker: Walker, callee: LibraryValue, given: Arguments, frame: 
         return _mapped(walker, given, frame)
     if name in ("getattr", "setattr", "super"):
         return walker.plain_call(callee, given, frame)
+    if name in ("enumerate", "zip", "iter", "list", "tuple", "reversed") and (passed := passed_on(name, given)) is not None:
+        return passed
     value = walker.called(callee, given, frame)
     if name in ("print", "str", "repr"):
         if any(may_be_tensor(one) for one in given.args):
@@ -79,6 +81,24 @@ def walk_builtin(walker: Walker, callee: LibraryValue, given: Arguments, frame: 
         return first
     numbers = all(isinstance(one, (Number, int, float, str)) for one in given.args)
     return NUMBER if isinstance(value, Unknown) and numbers and given.args else value
+
+
+def passed_on(name: str, given: Arguments) -> Value:
+    """What goes through the items of a generator one by one gives; None if it is given none."""
+    from .walker import NUMBER, Generated
+
+    if not any(isinstance(one, Generated) for one in given.args):
+        return None
+    items: list[Value] = []
+    for one in given.args:
+        if isinstance(one, Generated):
+            items.append(join(list(one.yields)))
+        elif isinstance(one, (list, tuple)):
+            items.append(join([item for item in one if item is not MORE][:6]))
+        else:
+            items.append(Unknown("an item of a sequence that is not known"))
+    item = (NUMBER, items[0]) if name == "enumerate" else tuple(items) if name == "zip" else items[0]
+    return Generated("what a generator gives", (), (item,))
 
 
 def _holds(value: Value) -> bool:

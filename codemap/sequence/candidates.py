@@ -3,25 +3,38 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from ..building.program import Program as Models
+from ..building.signatures import Arguments, bind, signature_of
+from ..building.values import BoundMethod, FunctionValue, ModuleValue, Unknown, Value, join
 from ..knowledge import Knowledge
 from ..recorded import RecordedFiles
 from .program import Program
 from .walker import Walker
 
 _MOST_SCRIPTS = 8
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
+_MOST_MODELS = 8
+_MOST_FUNCTIONS = 40
+_STEPS = frozenset(("training_step", "validation_step", "test_step", "predict_step", "train_step"))
+"""Methods of a model that a library's trainer calls."""
+_MODELS = frozenset("model net network module encoder generator backbone student teacher self".split(" "))
+"""What a parameter is called that is a model."""
+_OF_A_STEP = frozenset(("backward", "zero_grad"))
 
 
 def programs(known: Knowledge, files: RecordedFiles) -> Iterator[Program]:
-    """The scripts of the workspace, those first that look most like a training or inference run."""
+    """The scripts of the workspace, those first that look most like a training or inference run; then its models and
+    the functions that use one, each by itself: what calls them may be code that is not there."""
     paths = sorted(files.paths(), key=lambda path: -_script_score(known, path))
     for path in paths[:_MOST_SCRIPTS]:
         if _script_score(known, path) > 0:
             walker = Walker(known)
             walker.walk_script(path)
             yield walker.program
+    walker = Walker(known)
+    walker.walk_calls(_calls(walker, Models(known, files).roots()[:_MOST_MODELS], files))
+    yield walker.program
 
 
 def _script_score(known: Knowledge, path: str) -> int:
@@ -38,3 +51,50 @@ def _script_score(known: Knowledge, path: str) -> int:
         elif isinstance(statement, (ast.Expr, ast.Assign)):
             score += any(isinstance(part, ast.Call) for part in ast.walk(statement.value))
     return score
+
+
+def _calls(
+    walker: Walker, models: tuple[ModuleValue, ...], files: RecordedFiles
+) -> Iterator[tuple[Value, Arguments]]:
+    """The functions that use a model, the steps of models, and the models."""
+    functions = [one for path in files.paths() for one in _functions(walker, path)]
+    called = {_callee(part) for one in functions for part in ast.walk(one.node) if isinstance(part, ast.Call)}
+    any_model = join(list(models[:4])) if models else Unknown("a model")
+    for function in [one for one in functions if one.name not in called][:_MOST_FUNCTIONS]:
+        yield function, _given(function, any_model)
+    for model in models:
+        for name, value in _own_steps(walker, model):
+            yield BoundMethod(value, model), Arguments(is_open=name != "")
+        yield model, Arguments([Unknown("an input")], is_open=True)
+
+
+def _functions(walker: Walker, path: str) -> Iterator[FunctionValue]:
+    """Functions of a file that run a step, or call what they are given."""
+    for value in list(walker.file(path).names.values()):
+        if isinstance(value, FunctionValue) and value.path == path and not isinstance(value.node, ast.Lambda):
+            parameters = {one.arg for one in (*value.node.args.args, *value.node.args.kwonlyargs)}
+            called = {_callee(part) for part in ast.walk(value.node) if isinstance(part, ast.Call)}
+            if called & (_OF_A_STEP | parameters):
+                yield value
+
+
+def _given(function: FunctionValue, model: Value) -> Arguments:
+    """Arguments of which nothing is known but which of them are models, by their names."""
+    assert not isinstance(function.node, ast.Lambda)
+    bound = bind(signature_of(function.node.args), Arguments(is_open=True), function.defaults)
+    named: Mapping[str, Value] = {name: model for name in bound if name in _MODELS}
+    return Arguments([], dict(named), is_open=True)
+
+
+def _own_steps(walker: Walker, model: ModuleValue) -> Iterator[tuple[str, FunctionValue]]:
+    from ..building.classes import find
+
+    for name in sorted(_STEPS) if model.cls is not None else ():
+        value = find(walker, model.cls, name) if model.cls is not None else None
+        if isinstance(value, FunctionValue):
+            yield name, value
+
+
+def _callee(call: ast.Call) -> str:
+    function = call.func
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")

@@ -13,7 +13,7 @@ from ..building.statements import _RUN, Flow, assign, either  # pyright: ignore[
 from ..building.values import MORE, Frame, ObjectValue, TensorValue, Unknown, Value, join
 from .events import BACKWARD, LOADER, RANGE, STEP
 from .operands import ITERATE, operator_names, walk_index, walk_truth
-from .walker import NUMBER, SURE, UNSURE, Loop, Number, Walker, holds_objects, may_be_tensor
+from .walker import NUMBER, SURE, UNSURE, Generated, Loop, Number, Walker, holds_objects, may_be_tensor
 
 _MOST_UNROLLED = 64
 _MOST_UNROLLED_NODES = 5_000
@@ -215,6 +215,8 @@ def _next(
     if loader is not None or items is None:
         walk_loader(walker, loader, frame)
     walker.here.statement = walker.node = node
+    if isinstance(value, Generated):
+        items = value.yields
     if items:
         known = [item for item in items if item is not MORE]
         item = NUMBER if isinstance(value, range) else join(known[:6]) if known else Unknown("an item")

@@ -271,7 +271,16 @@ def _text(walker: Walker, node: ast.JoinedStr, frame: Frame) -> Value:
 
 
 def _waited(walker: Walker, node: ast.Await | ast.YieldFrom | ast.Yield, frame: Frame) -> Value:
-    return walker.evaluate(node.value, frame) if node.value is not None else None
+    from .walker import Generated
+
+    value = walker.evaluate(node.value, frame) if node.value is not None else None
+    if isinstance(node, ast.Yield):
+        walker.here.yields.append(value)
+        walker.here.returns += walker.at  # whoever asked for the item may never ask for another
+    elif isinstance(node, ast.YieldFrom):
+        items = items_of(walker, value)
+        walker.here.yields += value.yields if isinstance(value, Generated) else items[:6] if items else ()
+    return value if isinstance(node, ast.Await) else Unknown("what is sent to a generator")
 
 
 def _comprehension(walker: Walker, node: ast.ListComp | ast.SetComp | ast.GeneratorExp, frame: Frame) -> Value:
@@ -295,7 +304,7 @@ def _dict(walker: Walker, node: ast.DictComp, frame: Frame) -> Value:
 
 def _passes(walker: Walker, loops: Sequence[ast.comprehension], frame: Frame, run: Callable[[], None]) -> bool:
     """Nested loops of a comprehension; whether each pass was followed by itself."""
-    from .walker import NUMBER, UNSURE, Number, holds_objects, may_be_tensor
+    from .walker import NUMBER, UNSURE, Generated, Number, holds_objects, may_be_tensor
 
     loop, *rest = loops
     value = walker.evaluate(loop.iter, frame)
@@ -333,6 +342,8 @@ def _passes(walker: Walker, loops: Sequence[ast.comprehension], frame: Frame, ru
     walker.at = [head]
     known = [item for item in items or () if item is not MORE]
     is_number = isinstance(value, (Number, range))
+    if isinstance(value, Generated):
+        known = list(value.yields)
     item = NUMBER if is_number else join(known[:6]) if known else Unknown("an item of a sequence that is not known")
     once(item)
     walker.program.link(walker.at, head)

@@ -167,6 +167,8 @@ _NUMBERS = frozenset(
 """Methods whose result is no tensor."""
 _NUMERIC_LIBRARIES = ("numpy.", "math.", "random.", "time.", "os.", "scipy.", "PIL.", "cv2.", "json.", "itertools.")
 _TORCH = ("torch.", "torchvision.")
+_PASS_ON = frozenset(("islice", "cycle", "tqdm", "track", "takewhile", "chain"))
+"""Functions of libraries that go through the items of what they are given."""
 _OF_OPERATORS = ("torch.distributions.", "torch.nn.utils.rnn.", "torchvision.transforms", "torch.utils.data.default")
 """Parts of libraries that are written in Python: what they show as is not listed."""
 _MODULE_METHODS = frozenset(("forward", "__call__"))
@@ -215,6 +217,8 @@ def _library_object(callee: LibraryValue, given: Arguments) -> Value:
 
 
 def _walk_function(walker: Walker, callee: FunctionValue | BoundMethod, given: Arguments, frame: Frame) -> Value:
+    from .walker import Generated
+
     function = callee.function if isinstance(callee, BoundMethod) else callee
     if isinstance(callee, BoundMethod) and isinstance(callee.of, ModuleValue) and function.name == "forward":
         walker.forwards += 1
@@ -229,7 +233,7 @@ def _walk_function(walker: Walker, callee: FunctionValue | BoundMethod, given: A
         names = Names(bind(signature_of(node.args), whole, function.defaults))
         inner = Frame(function.path, names, function.frame, function, function.owner)
         walker.execute(node.body, inner)
-        return Unknown("what a generator gives")
+        return Generated("what a generator gives", (), (walker.yielded,))
     return walker.plain_call(callee, given, frame)
 
 
@@ -353,12 +357,14 @@ def _tried(walker: Walker, callee: Value, given: Arguments, frame: Frame) -> Val
 
 
 def _walk_library(walker: Walker, callee: LibraryValue, given: Arguments, frame: Frame) -> Value:
-    from .builtins import walk_builtin
+    from .builtins import passed_on, walk_builtin
     from .walker import NUMBER
 
     dotted, name = callee.dotted, callee.name
     if dotted.startswith("builtins."):
         return walk_builtin(walker, callee, given, frame)
+    if name in _PASS_ON and (passed := passed_on("iter", given)) is not None:
+        return passed
     if name == "apply" and dotted.startswith("torch.autograd"):
         return _walk_applied(walker, given, frame)
     value = _tried(walker, callee, given, frame)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..automaton import NEVER
 from ..building.classes import find
@@ -54,6 +54,13 @@ class Number(Unknown):
 NUMBER = Number("a number")
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Generated(Unknown):
+    """What a generator function gave: each of its items is one of `yields`."""
+
+    yields: tuple[Value, ...] = ()
+
+
 @dataclass(slots=True)
 class Here:
     """The function that is being walked."""
@@ -65,6 +72,8 @@ class Here:
     statement: ast.AST
     returns: list[int]
     """Nodes after which it returned."""
+    yields: list[Value] = field(default_factory=list)
+    """What it yielded."""
 
 
 @dataclass(slots=True)
@@ -96,6 +105,8 @@ class Walker(Machine):
         """The modules that are being called, and the ranges that are open."""
         self.is_in_layer = False
         """Whether the innermost module is a library's."""
+        self.yielded: Value = None
+        """What the generator that was walked last yields."""
         self._running: list[ast.AST] = []
         self._loaded: set[str] = set()
         self.functions: dict[ClassValue, None] = {}
@@ -120,15 +131,19 @@ class Walker(Machine):
             self.execute(tree.body, frame)
         self._walk_backwards()
 
-    def walk_calls(self, callees: Iterable[Value]) -> None:
-        """Walk each of the callees by itself, with arguments that are not known, in any order."""
+    def walk_calls(self, calls: Iterable[tuple[Value, Arguments]]) -> None:
+        """Walk each of the calls by itself, in any order and again and again."""
         hub = self.program.add(None, ())
         self.program.starts.append(hub)
-        for callee in callees:
-            self.at = [hub]
+        for callee, given in calls:
+            if len(self.program.nodes) > MOST_NODES // 2:
+                break
+            self.at = [self.program.add(None, [hub])]
+            self.program.starts += self.at
             with self._bounded():
-                self.call(callee, Arguments(is_open=True), ast.Pass(), Frame("", Names()))
+                self.call(callee, given, ast.Pass(), Frame("", Names()))
             self.program.link(self.at, hub)
+        self._walk_backwards()
 
     def _walk_backwards(self) -> None:
         """Walk the hand-written backward passes, each by itself: they run inside the backward pass of the whole."""
@@ -280,6 +295,7 @@ class Walker(Machine):
             self.at = [*self.at, *self.here.returns]
         finally:
             self._running.pop()
+            self.yielded = join(self.here.yields[:6]) if self.here.yields else Unknown("an item of a generator")
             self.here, self.loops, self.node = outer, loops, outer_node
 
     def site(self, node: ast.AST | None = None) -> Site:

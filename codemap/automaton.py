@@ -11,6 +11,8 @@ from .labels import Label
 NEVER = float("inf")
 
 _OTHER_PACKAGE = 0.4
+_OWN_PACKAGE = 0.2
+"""Cost of a function of any name in the package of the one called: a decorator's, most often."""
 
 Weak = tuple[float, float, float, float]
 
@@ -33,16 +35,22 @@ class Action:
     """Cost of showing as one more event."""
     home: tuple[str, ...] = ()
     """Package of the object whose method is called, where known: `("torch", "optim")`."""
+    package: tuple[str, ...] = ()
+    """Package of the function that is called, where known: `("torch", "nn", "utils")`."""
 
     def cost(self, label: Label) -> float:
         """Cost of showing as an event with this label."""
         cost = self.exact.get(label.key)
         if cost is None:
-            return self.weak[label.kind]
-        # The `step` of an optimizer, of a scheduler and of a profiler differ by the package they are written in.
-        package = label.package if cost == 0.0 else ()
-        if package and self.home and package[:1] == self.home[:1] and package[:2] != self.home[:2]:
-            return cost + _OTHER_PACKAGE
+            cost = self.weak[label.kind]
+        elif cost == 0.0:
+            # The `step` of an optimizer, of a scheduler and of a profiler differ by the package they are written in.
+            package = label.package if self.home else ()
+            is_other = package[:1] == self.home[:1] and package[:2] != self.home[:2]
+            return cost + _OTHER_PACKAGE if package and is_other else cost
+        own = self.package or self.home
+        if cost > _OWN_PACKAGE and len(own) > 1 and label.package[: len(own)] == own:
+            return _OWN_PACKAGE
         return cost
 
 

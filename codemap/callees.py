@@ -45,7 +45,15 @@ def call_action(node: ast.Call, statement: ast.AST, index: FileIndex, owner: Cla
         exact, weak, skip, repeat = _attribute(function, index, owner)
     else:
         exact, weak, skip, repeat = {"f:__call__": 0.1}, (0.4, 0.8, 0.1, 1.2), 0.5, NEVER
-    return Action(node, statement, exact, weak, skip, repeat, _home(function, index))
+    return Action(node, statement, exact, weak, skip, repeat, _home(function, index), _package(function, index))
+
+
+def _package(function: ast.expr, index: FileIndex) -> tuple[str, ...]:
+    """The package of an imported function: `("torch", "nn", "utils")` of `torch.nn.utils.clip_grad_norm_`."""
+    head = _head(function)
+    if head not in index.imports:
+        return ()
+    return tuple(index.dotted(function).split(".")[:-1])
 
 
 def _home(function: ast.expr, index: FileIndex) -> tuple[str, ...]:

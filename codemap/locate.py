@@ -72,11 +72,11 @@ class Locator:
         place = self._stacks.locate(row)
         if self._regions is None or self._libraries is None:
             return place
-        place = place or self._regions.locate(row)
-        if place is None or place.location.grain is not Grain.LINE:
-            ordered = self._sequence.locate(row) if self._sequence is not None else None
-            if ordered is not None and (place is None or ordered.location.grain is Grain.LINE):
-                place = ordered
+        if place is None:
+            # The whole program tells more than the body of one module or range; it keeps to both.
+            place = self._sequence.locate(row) if self._sequence is not None else None
+            if place is None or place.location.grain is not Grain.LINE:
+                place = self._regions.locate(row) or place
         return self._libraries.explain(row, place) if place is not None else self._libraries.locate(row)
 
     def workspace_path(self, label: Label) -> Matched | None:

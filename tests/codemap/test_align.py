@@ -116,3 +116,36 @@ def test_a_huge_function_is_still_aligned() -> None:
     )
     found = [getattr(alignment[step].action, "node", None) for step in range(0, len(names), 50)]
     assert [node and node.lineno for node in found] == [3 + 2 * (step // 5) for step in range(0, len(names), 50)]
+
+
+WRAPPED = """\
+import torch
+from torch.nn.utils import clip_grad_value_
+
+
+def main(model, loader):
+    optimizer = torch.optim.AdamW(model.parameters())
+    for number, batch in enumerate(loader):
+        model(batch).backward()
+        if number % 2:
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        else:
+            clip_grad_value_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+
+
+def test_wrappers_that_decorators_leave_are_known_by_their_package() -> None:
+    index = build_index(parse_source("train.py", WRAPPED))
+    (main,) = index.functions["main"]
+    events = {
+        "nn.Module: Net_0": 8,
+        "torch/_tensor.py(566): backward": 8,
+        "torch/nn/utils/clip_grad.py(39): _no_grad_wrapper": 10,
+        "torch/optim/optimizer.py(509): wrapper": 13,
+        "torch/_compile.py(42): inner": 14,
+    }
+    alignment = Alignment(compile_code(main.node, index), [parse_label(name) for name in events], Extent(False, False))
+    found = [match.action.statement.lineno for match in map(alignment.__getitem__, range(len(events))) if match.action]
+    assert found == list(events.values())

@@ -21,11 +21,13 @@ from pygls.workspace import TextDocument
 from . import VERSION
 from .client import Report
 from .engine import Engine
-from .features import code_action, code_lens, commands, configuration, hover, progress, sync
+from .features import code_action, code_lens, commands, configuration, hover, progress, record_action, sync
+from .features.tag_action import TagActions
 from .folders import Folder
 from .log import ClientLog, send_log
 from .process import WorkerProcess
 from .protocol import Protocol
+from .recorder import Recorder
 from .repairs import Repairs
 from .settings import Settings
 
@@ -42,6 +44,7 @@ class Server(LanguageServer):
     protocol: Protocol  # pyright: ignore[reportIncompatibleVariableOverride]
     engine: Engine
     repairs: Repairs
+    recorder: Recorder
 
     def __init__(self, worker: Sequence[str] = WORKER) -> None:
         super().__init__("torchtraceap", VERSION, protocol_cls=Protocol, converter_factory=default_converter)
@@ -51,7 +54,8 @@ class Server(LanguageServer):
         self._log: ClientLog | None = None
         self._parent_watch: asyncio.Task[None] | None = None
         self._cancels: dict[str | int, Callable[[], None]] = {}
-        for feature in (configuration, sync, code_action, hover, code_lens, commands, progress):
+        self.tags = TagActions()
+        for feature in (configuration, sync, code_action, hover, code_lens, commands, progress, record_action):
             feature.register(self)
 
     def begin(self) -> None:
@@ -61,6 +65,7 @@ class Server(LanguageServer):
         self.engine = Engine(self, analysis, sources)
         self.repairs = Repairs(self.engine, self._changed)
         self.engine.on_source = self.repairs.file_changed
+        self.recorder = Recorder(self, self.engine)
         if self.process_id is not None and os.name == "posix":
             self._parent_watch = asyncio.create_task(self._end_with_parent(self.process_id))
 
@@ -132,7 +137,7 @@ class Server(LanguageServer):
             await run_async(threading.Event(), reader, self.protocol, log, self.report_server_error)
         finally:
             if hasattr(self, "engine"):
-                await self.engine.close()
+                await asyncio.gather(self.recorder.close(), self.engine.close())
 
     async def _create_progress(self, token: str) -> bool:
         window = self.client_capabilities.window
@@ -154,7 +159,7 @@ class Server(LanguageServer):
         while True:
             await asyncio.sleep(PARENT_CHECK_S)
             if not is_running(process_id):
-                await self.engine.close()
+                await asyncio.gather(self.recorder.close(), self.engine.close())
                 os._exit(1)
 
 

@@ -10,7 +10,7 @@ import traceback
 
 import click
 
-COMMANDS = ("analyze", "fix", "record", "serve", "patterns", "doctor")
+COMMANDS = ("analyze", "fix", "record", "model", "serve", "patterns", "doctor")
 FAILED = 2
 INTERRUPTED = 130
 """What shells give for a program that Ctrl-C ended."""
@@ -63,3 +63,7 @@ def _write_as_a_filter() -> None:
             stream.reconfigure(errors="backslashreplace")
     if sys.platform != "win32":
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+
+
+if __name__ == "__main__":
+    main()

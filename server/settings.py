@@ -38,6 +38,11 @@ class Settings:
     """Show the time per step above functions."""
     recent_traces: int = 3
     """How many of the newest traces are analysed at start."""
+    record_command: str = ""
+    """What `torchtraceap.record` runs in the workspace folder, split as a shell would and run without one; `${file}`
+    stands for the file asked for. Empty: `python` and that file, if it is a script."""
+    record_on_save: bool = False
+    """Record after each save of a Python file. Whoever switches it on lets saving run the program."""
     log_level: Literal["error", "warning", "info", "debug"] = "info"
 
     def shows(self, code: str, slug: str) -> bool:

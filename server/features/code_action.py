@@ -1,4 +1,5 @@
-"""Code actions: the fixes of the findings on a line, all safe fixes of a file, and silencing a finding.
+"""Code actions: the fixes of the findings on a line, all safe fixes of a file, and silencing a finding; a range round a
+block, and recording.
 
 They come from the server's own findings and the range asked for: editors send an empty `context.diagnostics` once a
 line has moved. Edits are made when an action is resolved, in the text as it then is.
@@ -23,12 +24,13 @@ from ..folders import Folder
 from ..merge import Seen
 from ..publish import overlapping
 from ..repairs import Stale
+from . import record_action, tag_action
 
 if TYPE_CHECKING:
     from ..app import Server
 
 FIX_ALL = "source.fixAll.torchtraceap"
-KINDS = [lsp.CodeActionKind.QuickFix, FIX_ALL]
+KINDS = [lsp.CodeActionKind.QuickFix, FIX_ALL, tag_action.KIND, record_action.KIND]
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +47,7 @@ def register(server: Server) -> None:
             return []
         actions = _actions(server, *found, params)
         if not _resolves_edits(server.client_capabilities):
-            actions = [action for action in actions if (await resolve(action)).edit is not None]
+            actions = [one for one in actions if one.command is not None or (await resolve(one)).edit is not None]
         return actions
 
     @server.feature(lsp.CODE_ACTION_RESOLVE)
@@ -92,6 +94,11 @@ def _actions(server: Server, folder: Folder, path: str, params: lsp.CodeActionPa
     if _wants(params.context, FIX_ALL) and any(_has_safe_fix(seen) for seen in shown):
         title = "TorchTraceAP: apply all safe fixes in this file"
         actions.append(lsp.CodeAction(title, kind=FIX_ALL, data={"uri": uri, "do": "fixAll"}))
+    text = _text(server, folder, path)
+    if _wants(params.context, tag_action.KIND):
+        actions += server.tags.offered(path, text, params)
+    if _wants(params.context, record_action.KIND):
+        actions += record_action.offered(folder, path, text, params)
     return actions
 
 
@@ -121,6 +128,8 @@ async def _edits(server: Server, folder: Folder, path: str, data: dict[str, Any]
         return tuple(dict.fromkeys(edit for fix in fixes for edit in fix.edits))
     if data.get("do") == "fix":
         return (await server.repairs.current_fix(folder, int(data["finding"]), str(data["fix"]))).edits
+    if data.get("do") == tag_action.DO:
+        return server.tags.edits(path, _text(server, folder, path), int(data["first"]), int(data["last"]))
     return _ignoring(server, folder, int(data["finding"]))
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from lsprotocol import types as lsp
 
 from ..protocol import SourceDocument
+from . import record_action
 
 if TYPE_CHECKING:
     from ..app import Server
@@ -42,6 +43,7 @@ def register(server: Server) -> None:
         found = server.engine.folders.locate(params.text_document.uri)
         if found is not None:
             server.repairs.recheck(*found)
+            record_action.saved(server, *found)
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)
     def did_close(params: lsp.DidCloseTextDocumentParams) -> None:

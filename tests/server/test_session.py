@@ -51,7 +51,7 @@ async def test_trace_to_fix(client: Client, project: Path, model: Path, editor: 
     measured = "measured: time per step: 9.8 ms (trace events 3, 14, 159); operator: aten::softmax | x"
     assert told == ([] if editor == "emacs" else ["called here", measured])
 
-    fix, ignore, fix_all = await actions(client, uri, 4)
+    fix, ignore, fix_all, *_ = await actions(client, uri, 4)
     assert fix.title == "Use fixed (about 6.10 ms per step)" and fix.is_preferred
     assert ignore.title == "Ignore slow on this line"
     assert fix_all.kind == "source.fixAll.torchtraceap"
@@ -156,7 +156,7 @@ async def test_clients_that_resolve_nothing_get_edits_at_once(client: Client, pr
     await client.initialize_session(lsp.InitializeParams(capabilities=plain, root_uri=project.as_uri()))
     uri = open_file(client, model)
     await until(lambda: shown(client, uri), "the diagnostic")
-    fix, ignore = await actions(client, uri, 4)
+    fix, ignore, *_ = await actions(client, uri, 4)
     assert fix.title == "Use fixed (about 6.10 ms per step) (check results)" and not fix.is_preferred
     assert fix.edit and ignore.edit
 

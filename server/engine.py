@@ -17,6 +17,7 @@ from ..analyzer.findings import Severity
 from ..analyzer.trace.settle import is_complete
 from .client import Client, Document
 from .folders import Folder, Folders, Published
+from .indexing import Indexing
 from .memory import Memory
 from .messages import Analyze, Analyzed, Failed, Progress
 from .process import WorkerProcess
@@ -46,6 +47,7 @@ class Engine:
         self.analysis = analysis
         self.sources = sources
         self._client = client
+        self._indexing = Indexing(client, analysis, sources)
         self._waiting: dict[tuple[str, Path], Waiting] = {}
         self._publishers: dict[str, Publisher] = {}
         self._loop = asyncio.get_running_loop()
@@ -70,6 +72,7 @@ class Engine:
         """End watching a folder and clear what is shown of it."""
         folder = self.folders.remove(uri)
         if folder is not None:
+            self._indexing.close(folder)
             self._unwatch(folder)
             folder.state.clear()
             self.publish(folder)
@@ -134,6 +137,7 @@ class Engine:
             log.info("%d traces in %s; the newest %d are analysed", len(traces), folder.root, len(recent))
         for trace, recorded_ns in recent:
             self.enqueue(folder, trace, recorded_ns)
+        self._indexing.open(folder)
 
     def _on_trace(self, folder: Folder, trace: Path, recorded_ns: int) -> None:
         self.enqueue(folder, trace, recorded_ns)
@@ -146,6 +150,8 @@ class Engine:
 
     def _on_source(self, folder: Folder, file: Path) -> None:
         path = folder.relative(file)
+        if path is not None:
+            self._indexing.changed(folder, path)
         if path is not None and path in folder.state.paths() and self.document(folder, path) is None:
             self.on_source(folder, path)
 
@@ -322,6 +328,7 @@ class Engine:
         """End everything: watchers, jobs and worker processes."""
         self._waiting.clear()
         for folder in self.folders:
+            self._indexing.close(folder)
             self._unwatch(folder)
         await asyncio.gather(self.analysis.close(), self.sources.close())
 

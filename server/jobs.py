@@ -14,12 +14,17 @@ from typing import TYPE_CHECKING
 from ..analyzer.findings import Finding, Report
 from ..codemap.fixes.base import Confirmation
 from ..codemap.project import Parses
-from .messages import Analyze, Analyzed, Recheck, Rechecked
+from ..codemap.survey import Survey
+from .messages import Analyze, Analyzed, Index, Indexed, Recheck, Rechecked
 from .worker import JobError, OnProgress, run
 
 if TYPE_CHECKING:
     from ..analyzer.detected import Analysis, Options
     from ..analyzer.trace.model import Trace
+
+LISTED_FOR_S = 10.0
+"""A recheck takes which files there are from a look that is no older; it is told of those that were written since."""
+MOST_ROOTS = 16
 
 
 class Pipeline:
@@ -28,6 +33,7 @@ class Pipeline:
     def __init__(self, kind: str) -> None:
         self._kind = kind
         self._parses = Parses()
+        self._surveys: dict[str, Survey] = {}
 
     def warm_up(self) -> None:
         """Import what the first job will need."""
@@ -56,10 +62,12 @@ class Pipeline:
         except TraceError as error:
             raise JobError(str(error)) from error
         on_progress(0.8, "placing")
-        workspace = open_workspace(Path(job.root), job.overlay)
+        survey = self._survey(job.root)
+        workspace = open_workspace(Path(job.root), job.overlay, survey=survey)
         history = open_history(Path(job.root), [Path(path) for path in analysis.timeline.trace.info.paths])
         report = place(analysis, workspace, options, history)
         history.keep()
+        survey.save()
         _write(Path(job.report_path), to_json(report))
         device = device_facts(analysis.timeline)
         files = {path: file for path in _paths(report) if (file := workspace.file(path)) is not None}
@@ -80,7 +88,10 @@ class Pipeline:
         from ..codemap.project import open_workspace
         from ..codemap.recheck import recheck
 
-        workspace = open_workspace(Path(job.root), job.overlay, parses=self._parses)
+        survey = self._survey(job.root)
+        workspace = open_workspace(
+            Path(job.root), job.overlay, parses=self._parses, survey=survey, max_age_s=LISTED_FOR_S
+        )
         started_s = time.perf_counter()
         answers: list[Confirmation | None] = []
         for suspect in job.suspects:
@@ -88,6 +99,30 @@ class Pipeline:
                 break
             answers.append(recheck(suspect.finding, workspace, suspect.device, suspect.anchor))
         return Rechecked(job.id, tuple(answers))
+
+    def index(self, job: Index) -> Indexed:
+        """Read what is new or changed in a workspace."""
+        survey = self._survey(job.root)
+        for path in job.changed:
+            survey.update(path)
+        if not job.changed:
+            survey.refresh(job.max_age_s)
+        left = survey.read(job.within_s)
+        survey.save()
+        return Indexed(job.id, len(survey.paths()), left)
+
+    def _survey(self, root: str) -> Survey:
+        """What is known of the files below a folder, kept from job to job."""
+        from ..codemap.cache import cache_path
+
+        survey = self._surveys.pop(root, None)
+        if survey is None:
+            real = Path(root).resolve()
+            survey = Survey(real, cache=cache_path(real))
+        self._surveys[root] = survey  # the one used last comes last
+        if len(self._surveys) > MOST_ROOTS:
+            del self._surveys[next(iter(self._surveys))]
+        return survey
 
 
 def _analysis(trace: Path, options: Options, on_progress: OnProgress) -> Analysis:

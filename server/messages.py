@@ -46,6 +46,19 @@ class Recheck(msgspec.Struct, tag=True, frozen=True):
     """After so long the rest is left out of the answer."""
 
 
+class Index(msgspec.Struct, tag=True, frozen=True):
+    """Keep up what is known of the files below `root`."""
+
+    id: int
+    root: str
+    changed: tuple[str, ...]
+    """Paths relative to `root` that were written, made or deleted; none to look for what changed anywhere."""
+    within_s: float
+    """After so long the rest is left for another request."""
+    max_age_s: float
+    """Which files there are is not looked at again within this time."""
+
+
 class Progress(msgspec.Struct, tag=True, frozen=True):
     """How far a request is: `fraction` of it from 0 to 1."""
 
@@ -76,6 +89,15 @@ class Rechecked(msgspec.Struct, tag=True, frozen=True):
     confirmations: tuple[Confirmation | None, ...]
 
 
+class Indexed(msgspec.Struct, tag=True, frozen=True):
+    """Answer to `Index`."""
+
+    id: int
+    files: int
+    left: int
+    """Files that are to be read still."""
+
+
 class Failed(msgspec.Struct, tag=True, frozen=True):
     """Answer to a request that could not be done. `details` is a traceback; "" where the input is at fault."""
 
@@ -84,8 +106,8 @@ class Failed(msgspec.Struct, tag=True, frozen=True):
     details: str = ""
 
 
-Request = Analyze | Recheck
-Answer = Analyzed | Rechecked | Failed
+Request = Analyze | Recheck | Index
+Answer = Analyzed | Rechecked | Indexed | Failed
 Reply = Progress | Answer
 
 request_decoder = msgspec.msgpack.Decoder(Request)

@@ -16,7 +16,19 @@ import traceback
 from collections.abc import Callable
 from typing import BinaryIO, Protocol
 
-from .messages import Analyze, Answer, Failed, Progress, Recheck, Reply, Request, frame, read_frame, request_decoder
+from .messages import (
+    Analyze,
+    Answer,
+    Failed,
+    Index,
+    Progress,
+    Recheck,
+    Reply,
+    Request,
+    frame,
+    read_frame,
+    request_decoder,
+)
 
 REPORT_EVERY_S = 0.1
 COLLECT_AFTER_S = 1.0
@@ -38,6 +50,10 @@ class Handlers(Protocol):
 
     def recheck(self, job: Recheck) -> Answer:
         """Answer `Rechecked`."""
+        ...
+
+    def index(self, job: Index) -> Answer:
+        """Answer `Indexed`."""
         ...
 
 
@@ -78,6 +94,8 @@ def _answer(handlers: Handlers, job: Request, replies: BinaryIO) -> Answer:
     try:
         if isinstance(job, Analyze):
             return handlers.analyze(job, _reporter(job.id, replies))
+        if isinstance(job, Index):
+            return handlers.index(job)
         return handlers.recheck(job)
     except JobError as error:
         return Failed(job.id, str(error))

@@ -21,7 +21,7 @@ from torchtraceap.analyzer.findings import Finding, Fix, Report, Safety, TextEdi
 from torchtraceap.codemap.fixes.base import Confirmation, DeviceFacts
 from torchtraceap.codemap.project import open_workspace
 from torchtraceap.codemap.workspace import Workspace
-from torchtraceap.server.messages import Analyze, Analyzed, Recheck, Rechecked
+from torchtraceap.server.messages import Analyze, Analyzed, Index, Indexed, Recheck, Rechecked
 from torchtraceap.server.worker import JobError, OnProgress, run
 
 
@@ -57,6 +57,9 @@ class Fabricated:
     def recheck(self, job: Recheck) -> Rechecked:
         workspace = open_workspace(Path(job.root), job.overlay)
         return Rechecked(job.id, tuple(confirm(one.finding, workspace) for one in job.suspects))
+
+    def index(self, job: Index) -> Indexed:
+        return Indexed(job.id, 0, 0)
 
 
 def confirm(finding: Finding, workspace: Workspace) -> Confirmation | None:

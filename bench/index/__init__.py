@@ -1,0 +1,1 @@
+"""The index of a large workspace: how long it takes, and how much memory."""

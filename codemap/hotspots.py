@@ -24,7 +24,7 @@ def hotspots(timeline: Timeline, locator: Locator) -> tuple[Hotspot, ...]:
     steps = timeline.steps.steady
     if not len(steps) or not timeline.step_us > 0:
         return ()
-    work = _Work(timeline)
+    work = Work(timeline)
     found: dict[tuple[str, int, str], float] = {}
     trace = timeline.trace
     python = trace.rows(Category.PYTHON_FUNCTION)
@@ -55,7 +55,7 @@ def _place(name: str, locator: Locator) -> tuple[str, int, str] | None:
     return matched.path, getattr(found.code.node, "lineno", found.code.first_line), found.code.qualname
 
 
-class _Work:
+class Work:
     """Prefix sums of work along each host thread, so that the work inside any range is one subtraction."""
 
     def __init__(self, timeline: Timeline) -> None:

@@ -1,0 +1,121 @@
+"""A model's tree line by line, repeated equal blocks folded into one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from .modules import Module, Shape, Totals
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One module, or several equal ones in a row."""
+
+    module: Module
+    """The first of them."""
+    label: str
+    """Its name, or `0-11` for several."""
+    count: int
+    lead: str
+    """The branches of the tree before it."""
+    totals: Totals
+    """Of all of them together."""
+    us_per_step: float | None
+    """Of all of them together."""
+    step_pct: float | None
+
+
+def rows_of(root: Module, *, folds: bool = True) -> Iterator[Row]:
+    """The tree from its root down. Blocks are equal in class, parameters, sizes and everything below."""
+    yield _row([root], root.name, "")
+    yield from _below(root, "", folds=folds)
+
+
+def _below(module: Module, lead: str, *, folds: bool) -> Iterator[Row]:
+    groups = list(_groups(module.children, folds=folds))
+    for at, group in enumerate(groups):
+        is_last = at == len(groups) - 1 and not module.has_more
+        label = group[0].name if len(group) == 1 else f"{group[0].name}-{group[-1].name}"
+        yield _row(group, label, lead + ("└ " if is_last else "├ "))
+        yield from _below(group[0], lead + ("  " if is_last else "│ "), folds=folds)
+
+
+def _row(group: Sequence[Module], label: str, lead: str) -> Row:
+    totals = [module.totals() for module in group]
+    times = [module.us_per_step for module in group if module.us_per_step is not None]
+    shares = [module.step_pct for module in group if module.step_pct is not None]
+    return Row(
+        module=group[0],
+        label=label,
+        count=len(group),
+        lead=lead,
+        totals=Totals(
+            sum(one.parameters for one in totals),
+            sum(one.trainable for one in totals),
+            sum(one.bytes for one in totals),
+            all(one.is_whole for one in totals),
+        ),
+        us_per_step=sum(times) if times else None,
+        step_pct=sum(shares) if shares else None,
+    )
+
+
+def _groups(modules: Sequence[Module], *, folds: bool) -> Iterator[list[Module]]:
+    """Modules in order, equal neighbours together."""
+    group: list[Module] = []
+    for module in modules:
+        if group and folds and are_alike(group[-1], module):
+            group.append(module)
+        else:
+            if group:
+                yield group
+            group = [module]
+    if group:
+        yield group
+
+
+def are_alike(one: Module, other: Module) -> bool:
+    """Whether two modules are the same but for their place and time."""
+    if (one.class_name, one.is_certain, one.has_more, one.note) != (
+        other.class_name,
+        other.is_certain,
+        other.has_more,
+        other.note,
+    ):
+        return False
+    if len(one.children) != len(other.children) or _sizes(one) != _sizes(other):
+        return False
+    below = zip(one.children, other.children, strict=True)
+    return all(a.name == b.name and are_alike(a, b) for a, b in below)
+
+
+def _sizes(module: Module) -> tuple[object, ...]:
+    tensors = tuple((one.name, one.shape, one.dtype) for one in module.tensors)
+    arguments = tuple(module.arguments.items()) if not module.children else ()
+    return tensors, module.outputs, arguments
+
+
+def shape_text(shape: Shape) -> str:
+    """`8x64x56x56`; "?" for a size that is not known, "" for a shape that is not."""
+    if shape is None:
+        return ""
+    return "x".join("?" if size is None else str(size) for size in shape) or "scalar"
+
+
+def count_text(count: int, *, is_whole: bool = True) -> str:
+    """`25.6 M`, `4.10 k`, `512`; with ">" before a figure that is a lower bound."""
+    return _scaled(count, is_whole, ("", " k", " M", " G"))
+
+
+def bytes_text(count: int, *, is_whole: bool = True) -> str:
+    """`102 MB`, in powers of ten."""
+    return _scaled(count, is_whole, (" B", " kB", " MB", " GB"))
+
+
+def _scaled(count: int, is_whole: bool, units: Sequence[str]) -> str:
+    value, at = float(count), 0
+    while value >= 999.5 and at < len(units) - 1:
+        value, at = value / 1000.0, at + 1
+    number = str(count) if at == 0 else f"{value:.0f}" if value >= 99.95 else f"{value:#.3g}".rstrip(".")
+    return f"{'' if is_whole else '>'}{number}{units[at]}"

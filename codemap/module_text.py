@@ -1,0 +1,90 @@
+"""A model's structure as compact text, for a language model's prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+
+from ..analyzer.figures import format_ms
+from .module_rows import Row, count_text, rows_of, shape_text
+from .modules import At, Model, Module
+
+_DULL = frozenset(
+    ("device", "dtype", "inplace", "eps", "momentum", "affine", "track_running_stats", "padding_mode", "training")
+)
+"""Arguments that say little of a layer."""
+_MOST_ARGUMENTS = 8
+_MOST_CONNECTIONS = 60
+
+
+def architecture_text(model: Model, most_lines: int = 200) -> str:
+    """The model in a line for each module, and the connections that the order of the lines does not tell.
+
+    `stem.0 Conv2d(in_channels=3, out_channels=64) -> 8x64x112x112; 9.41 k; 1.2 ms; model.py:31`: path, class with its
+    arguments, output, parameters, time per step, where it is built. Equal blocks stand once, with their number.
+    """
+    lines = [_line(row, model.root) for row in rows_of(model.root)]
+    left_out = len(lines) - most_lines
+    if left_out > 0:
+        lines = [*lines[:most_lines], f"... {left_out} more"]
+    connections = [f"{start} -> {', '.join(ends)}" for start, ends in branches(model.root).items()]
+    if connections:
+        lines += ["connections besides one module to the next:", *connections[:_MOST_CONNECTIONS]]
+    if len(connections) > _MOST_CONNECTIONS:
+        lines.append(f"... {len(connections) - _MOST_CONNECTIONS} more")
+    return "\n".join(lines) + "\n"
+
+
+def _line(row: Row, root: Module) -> str:
+    module = row.module
+    path = module.path or "(model)"
+    if row.count > 1:
+        path = f"{module.path.rpartition('.')[0]}.{row.label}".lstrip(".") + f" x {row.count}"
+    parts = [f"{path} {module.class_name}{arguments_text(module)}{output_text(module)}"]
+    if row.totals.parameters:
+        parts.append(count_text(row.totals.parameters, is_whole=row.totals.is_whole))
+    if row.us_per_step is not None:
+        parts.append(f"{format_ms(row.us_per_step)} ms")
+    if module.built_at is not None and (module is root or module.built_at != root.built_at):
+        parts.append(where_text(module.built_at))
+    if not module.is_certain:
+        parts.append("not certain")
+    if module.has_more:
+        parts.append("more of unknown number")
+    if module.note:
+        parts.append(module.note)
+    return "; ".join(parts)
+
+
+def arguments_text(module: Module) -> str:
+    """The arguments that say most of it, in parentheses; "" without any."""
+    told = [f"{name}={text}" for name, text in module.arguments.items() if name not in _DULL and text != "None"]
+    return f"({', '.join(told[:_MOST_ARGUMENTS])}{', ...' if len(told) > _MOST_ARGUMENTS else ''})" if told else ""
+
+
+def output_text(module: Module) -> str:
+    """` -> 8x64x56x56`; "" where no output is known."""
+    shapes = [text for shape in module.outputs[:3] if (text := shape_text(shape))]
+    return f" -> {', '.join(shapes)}{', ...' if len(module.outputs) > 3 else ''}" if shapes else ""
+
+
+def where_text(at: At) -> str:
+    """`model.py:31`."""
+    return f"{at.path}:{at.line}"
+
+
+def branches(root: Module) -> Mapping[str, tuple[str, ...]]:
+    """Connections among siblings that skip one: path -> the modules that get its output besides the next one."""
+    return dict(_branches(root))
+
+
+def _branches(module: Module) -> Iterator[tuple[str, tuple[str, ...]]]:
+    called = [child for child in module.children if child.call_order is not None]
+    called.sort(key=lambda child: child.call_order or 0)
+    following = {one.path: other.path for one, other in pairwise(called)}
+    siblings = {child.path for child in module.children}
+    for child in module.children:
+        ends = tuple(path for path in child.feeds if path in siblings and path != following.get(child.path))
+        if ends:
+            yield child.path, ends
+        yield from _branches(child)

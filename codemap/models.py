@@ -2,112 +2,140 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ..analyzer.timeline.model import Timeline
+from ..analyzer.trace.recording import Recording
 from .building.program import Program
 from .knowledge import Knowledge
 from .module_recording import recorded_models
-from .module_source import source_models
+from .module_source import source_model, source_models
 from .module_times import Called, ModuleTimes, find_called, model_of_calls, with_called_times, with_tagged_times
 from .modules import Basis, Model, Module
 from .recorded import RecordedFiles
 
-_RAN_FROM_SOURCE = "the module calls of the trace, matched to the source by class and order"
+_BY_RANGES = "the recording run's ranges"
+_BY_CALLS = "the trace's module calls, matched to the model by class and order"
+_NO_CALLS = "the trace holds no module calls: record with with_stack=True, or by `torchtraceap record`"
+Sizes = tuple[int, ...]
 
 
-def models(
-    known: Knowledge, timeline: Timeline | None = None, given: tuple[int, ...] | None = None
-) -> tuple[Model, ...]:
-    """Every model, those that ran first. `given` is the size of the input, where the source does not say it."""
-    files = RecordedFiles(known.workspace, ())
-    program = Program(known, files)
-    static = source_models(program, given)
-    notes = ("some files took too long to be followed to their end",) if program.is_cut else ()
-    if timeline is None:
-        return tuple(Model(root, notes=notes) for root in static)
-    return _with_trace(static, known, timeline, notes)
+def models(known: Knowledge, timeline: Timeline | None = None, given: Sizes | None = None) -> tuple[Model, ...]:
+    """Every model, those that ran first. `given` is the size of the input, where neither source nor trace says it."""
+    program = Program(known, RecordedFiles(known.workspace, ()))
+    if timeline is not None:
+        return _Traced(program, timeline, given).models()
+    return tuple(Model(root, notes=_notes(program)) for root in source_models(program, given))
 
 
-def _with_trace(
-    static: tuple[Module, ...], known: Knowledge, timeline: Timeline, notes: tuple[str, ...]
-) -> tuple[Model, ...]:
-    times = ModuleTimes(timeline)
-    recording = timeline.trace.recording
-    recorded = recorded_models(recording, known) if recording is not None else ()
-    if recorded and recording is not None:
-        tagged = times.by_path()
-        tops = [module.path for module in recording.modules if _is_top(module.path, recorded, recording.modules)]
-        merged = [merge(root, static) for root in recorded]
-        if tagged:
+def _notes(program: Program) -> tuple[str, ...]:
+    return ("some of the source took too long to be followed to its end",) if program.is_cut else ()
+
+
+class _Traced:
+    """The models of a workspace beside those that ran in a trace."""
+
+    def __init__(self, program: Program, timeline: Timeline, given: Sizes | None) -> None:
+        self._program = program
+        self._given = given
+        self._step_us = timeline.step_us
+        self._recording = timeline.trace.recording
+        self._times = ModuleTimes(timeline)
+        self._static = source_models(program, given)
+        self._notes = _notes(program)
+
+    def models(self) -> tuple[Model, ...]:
+        recording = self._recording
+        recorded = recorded_models(recording, self._program.known) if recording is not None else ()
+        if recording is not None and recorded:
+            return self._recorded(recording, recorded)
+        called = self._times.calls()
+        if not called:
+            notes = (*self._notes, _NO_CALLS)
+            return tuple(Model(root, step_us=self._step_us, notes=notes) for root in self._static)
+        ran = [self._called(at, found) for at, found in self._likeliest(called)]
+        classes = {one.root.class_name for one in ran}
+        rest = [one for one in called if one.children and one.class_name not in classes and not _holds(one, classes)]
+        alone = (model_of_calls(one, self._step_us) for one in rest)
+        return (*ran, *(Model(root, "the trace's module calls", self._step_us, self._notes) for root in alone))
+
+    def _recorded(self, recording: Recording, recorded: tuple[Module, ...]) -> tuple[Model, ...]:
+        merged = [merge(root, self._static) for root in recorded]
+        if tagged := self._times.by_path():
+            tops = _tops([module.path for module in recording.modules])
             timed = [
-                with_tagged_times(one, tagged, top, timeline.step_us) for one, top in zip(merged, tops, strict=True)
+                with_tagged_times(root, tagged, top, self._step_us) for root, top in zip(merged, tops, strict=True)
             ]
-            return tuple(Model(one, "the recording run's ranges", timeline.step_us, notes) for one in timed)
-        return tuple(_by_calls(one, times.calls(), timeline.step_us, notes) for one in merged)
-    called = times.calls()
-    if not called:
-        missing = (
-            *notes,
-            "the trace holds no module calls: record it with with_stack=True, or by `torchtraceap record`",
+            return tuple(Model(root, _BY_RANGES, self._step_us, self._notes) for root in timed)
+        called = self._times.calls()
+        found = [(root, find_called(root, called)) for root in merged]
+        return tuple(
+            Model(root, "", self._step_us, self._notes)
+            if one is None
+            else Model(with_called_times(root, one, self._step_us), _BY_CALLS, self._step_us, self._notes)
+            for root, one in found
         )
-        return tuple(Model(root, step_us=timeline.step_us, notes=missing) for root in static)
-    matched = [(root, found) for root in static if (found := find_called(root, called)) is not None]
-    ran = [_by_calls(root, called, timeline.step_us, notes) for root, _ in _likeliest(matched)]
-    known_classes = {one.root.class_name for one in ran}
-    rest = [
-        Model(model_of_calls(one, timeline.step_us), "the module calls of the trace", timeline.step_us, notes)
-        for one in called
-        if one.class_name not in known_classes and one.children and not _holds(one, known_classes)
-    ]
-    return (*ran, *rest)
+
+    def _likeliest(self, called: tuple[Called, ...]) -> list[tuple[int, Called]]:
+        """Which model of the source each call is: of several of its class the one most like what ran."""
+        best: dict[str, tuple[float, tuple[int, Called]]] = {}
+        for at, root in enumerate(self._static):
+            found = find_called(root, called)
+            if found is None:
+                continue
+            modules = list(with_called_times(root, found, 0.0).walk())
+            share = sum(one.us_per_step is not None for one in modules) / len(modules)
+            if found.name not in best or share > best[found.name][0]:
+                best[found.name] = (share, (at, found))
+        return [pair for _, pair in best.values()]
+
+    def _called(self, at: int, called: Called) -> Model:
+        """A model of the source with the times of its call; its sizes follow from what the trace says went in."""
+        root = self._static[at]
+        if self._given is None and not has_sizes(root):
+            first = _first_input(with_called_times(root, called, 0.0))
+            if first is not None:
+                root = source_model(self._program, self._program.roots()[at], first)
+        return Model(with_called_times(root, called, self._step_us), _BY_CALLS, self._step_us, self._notes)
 
 
-def _is_top(path: str, roots: tuple[Module, ...], modules: tuple[object, ...]) -> bool:
-    """Whether a recorded path is that of a model, not of a part."""
-    paths = {getattr(module, "path", "") for module in modules}
-    above = path
-    while above:
-        above = above.rpartition(".")[0]
-        if above in paths:
-            return False
-    return len(roots) > 0
+def has_sizes(root: Module) -> bool:
+    """Whether the size of what comes out of a model is known."""
+    return any(shape is not None and None not in shape for shape in root.outputs)
+
+
+def _first_input(timed: Module) -> Sizes | None:
+    """What the innermost module that is called first was given: most likely what went into the model."""
+    inner = [one for one in timed.walk() if not one.children and one.call_order is not None and one.inputs]
+    first = min(inner, key=lambda module: module.call_order or 0, default=None)
+    shape = first.inputs[0] if first is not None else None
+    sizes = tuple(size for size in shape or () if size is not None)
+    return sizes if shape and len(sizes) == len(shape) else None
 
 
 def _holds(called: Called, classes: set[str]) -> bool:
     return any(child.class_name in classes or _holds(child, classes) for child in called.children)
 
 
-def _likeliest(matched: list[tuple[Module, Called]]) -> list[tuple[Module, Called]]:
-    """Of several models that one call may be, the one whose modules are most like those that ran."""
-    best: dict[str, tuple[float, tuple[Module, Called]]] = {}
-    for root, called in matched:
-        timed = with_called_times(root, called, 0.0)
-        modules = list(timed.walk())
-        share = sum(one.us_per_step is not None for one in modules) / len(modules)
-        if called.name not in best or share > best[called.name][0]:
-            best[called.name] = (share, (root, called))
-    return [pair for _, pair in best.values()]
+def _tops(paths: Sequence[str]) -> list[str]:
+    """The paths that none of the others lies above, in order: those of whole models."""
+    known = set(paths)
+    return [path for path in paths if not any(above in known for above in _above(path))]
 
 
-def _by_calls(root: Module, called: tuple[Called, ...], step_us: float, notes: tuple[str, ...]) -> Model:
-    found = find_called(root, called)
-    if found is None:
-        return Model(root, step_us=step_us, notes=notes)
-    return Model(with_called_times(root, found, step_us), _RAN_FROM_SOURCE, step_us, notes)
+def _above(path: str) -> list[str]:
+    parts = path.split(".") if path else []
+    return [".".join(parts[:count]) for count in range(len(parts))]
 
 
-def merge(recorded: Module, static: tuple[Module, ...]) -> Module:
+def merge(recorded: Module, static: Sequence[Module]) -> Module:
     """A recorded model with the source's places: of several of its class the one with most paths in common."""
     paths = {(module.path, module.class_name) for module in recorded.walk()}
-    fitting = [
-        (sum((module.path, module.class_name) in paths for module in root.walk()), at)
-        for at, root in enumerate(static)
-        if root.class_name == recorded.class_name
-    ]
+    fitting = [root for root in static if root.class_name == recorded.class_name]
     if not fitting:
         return recorded
-    source = static[max(fitting, key=lambda pair: (pair[0], -pair[1]))[1]]
+    source = max(fitting, key=lambda root: sum((one.path, one.class_name) in paths for one in root.walk()))
     return _merged(recorded, {module.path: module for module in source.walk()})
 
 

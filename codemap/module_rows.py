@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from .modules import Module, Shape, Totals
+
+_NUMBER = re.compile(r"\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,33 +23,38 @@ class Row:
     lead: str
     """The branches of the tree before it."""
     totals: Totals
-    """Of all of them together."""
+    """Of all of them together, and of their like in the blocks that a row above folds."""
     us_per_step: float | None
     """Of all of them together."""
     step_pct: float | None
 
 
 def rows_of(root: Module, *, folds: bool = True) -> Iterator[Row]:
-    """The tree from its root down. Blocks are equal in class, parameters, sizes and everything below."""
-    yield _row([root], root.name, "")
-    yield from _below(root, "", folds=folds)
+    """The tree from its root down. Blocks are equal in class, parameters, sizes and everything below; what stands
+    below a folded row counts for all its blocks as well."""
+    yield _row([[root]], root.name, "")
+    yield from _below([root], "", folds=folds)
 
 
-def _below(module: Module, lead: str, *, folds: bool) -> Iterator[Row]:
-    groups = list(_groups(module.children, folds=folds))
+def _below(blocks: Sequence[Module], lead: str, *, folds: bool) -> Iterator[Row]:
+    """The children of equal blocks: those of one name are a column."""
+    columns = [list(column) for column in zip(*(block.children for block in blocks), strict=True)]
+    groups = list(_groups(columns, folds=folds))
     for at, group in enumerate(groups):
-        is_last = at == len(groups) - 1 and not module.has_more
-        label = group[0].name if len(group) == 1 else f"{group[0].name}-{group[-1].name}"
-        yield _row(group, label, lead + ("└ " if is_last else "├ "))
-        yield from _below(group[0], lead + ("  " if is_last else "│ "), folds=folds)
+        is_last = at == len(groups) - 1 and not blocks[0].has_more
+        first, last = group[0][0].name, group[-1][0].name
+        yield _row(group, first if first == last else f"{first}-{last}", lead + ("└ " if is_last else "├ "))
+        inner = [module for column in group for module in column]
+        yield from _below(inner, lead + ("  " if is_last else "│ "), folds=folds)
 
 
-def _row(group: Sequence[Module], label: str, lead: str) -> Row:
-    totals = [module.totals() for module in group]
-    times = [module.us_per_step for module in group if module.us_per_step is not None]
-    shares = [module.step_pct for module in group if module.step_pct is not None]
+def _row(group: Sequence[Sequence[Module]], label: str, lead: str) -> Row:
+    modules = [module for column in group for module in column]
+    totals = [module.totals() for module in modules]
+    times = [module.us_per_step for module in modules if module.us_per_step is not None]
+    shares = [module.step_pct for module in modules if module.step_pct is not None]
     return Row(
-        module=group[0],
+        module=modules[0],
         label=label,
         count=len(group),
         lead=lead,
@@ -61,18 +69,23 @@ def _row(group: Sequence[Module], label: str, lead: str) -> Row:
     )
 
 
-def _groups(modules: Sequence[Module], *, folds: bool) -> Iterator[list[Module]]:
-    """Modules in order, equal neighbours together."""
-    group: list[Module] = []
-    for module in modules:
-        if group and folds and are_alike(group[-1], module):
-            group.append(module)
+def _groups(columns: Sequence[list[Module]], *, folds: bool) -> Iterator[list[list[Module]]]:
+    """Columns in order, equal neighbours together."""
+    group: list[list[Module]] = []
+    for column in columns:
+        if group and folds and _are_numbered(group[-1][0], column[0]) and are_alike(group[-1][0], column[0]):
+            group.append(column)
         else:
             if group:
                 yield group
-            group = [module]
+            group = [column]
     if group:
         yield group
+
+
+def _are_numbered(one: Module, other: Module) -> bool:
+    """Whether names differ in their number only: `3` and `4`, `layer3` and `layer4`."""
+    return _NUMBER.sub("", one.name) == _NUMBER.sub("", other.name)
 
 
 def are_alike(one: Module, other: Module) -> bool:

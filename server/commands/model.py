@@ -128,7 +128,7 @@ def _print(one: Model, console: Console, *, folds: bool) -> None:
 def _basis(one: Model) -> list[str]:
     """Where the facts come from, and what is missing."""
     said = {
-        Basis.SOURCE: "from the source alone",
+        Basis.SOURCE: "from the source, which was not run",
         Basis.RECORDING: "as recorded; the source builds no such model that could be found",
         Basis.BOTH: "sizes as recorded, places from the source",
         Basis.TRACE: "from the trace alone: the source builds no such model that could be found",

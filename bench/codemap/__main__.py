@@ -34,7 +34,7 @@ TARGETS = {
     "shape line_pct": Target(at_least=80.0),
     "shape function_pct": Target(at_least=95.0),
 }
-LONGEST_S = 240
+LONGEST_S = 150
 
 
 @dataclass(frozen=True, slots=True)

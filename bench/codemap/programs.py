@@ -21,7 +21,7 @@ HELD_OUT = frozenset(
     }
 )
 """Programs whose misplacements nobody looks at in detail: they show what the others' figures are worth."""
-_OPTIONAL = re.compile(r"^(?:from|import) (transformers|timm|torchvision|scipy)\b", re.MULTILINE)
+_OPTIONAL = re.compile(r"^(?:from|import) (transformers|timm|torchvision)\b", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ def record(program: Path, out: Path) -> None:
     with _silent(), _profilers_writing_to(out / TRACE, clock):
         clock.install()
         try:
-            if any("profile(" in file.read_text("utf-8") for file in program.parent.rglob("*.py")):
+            if any("torch.profiler" in file.read_text("utf-8") for file in program.parent.rglob("*.py")):
                 runpy.run_path(str(program), run_name="__main__")
             else:
                 with torch_profiler.profile():

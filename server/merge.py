@@ -10,6 +10,7 @@ from ..analyzer.findings import Finding, Report
 from ..analyzer.order import in_order_of_work
 from ..codemap.anchors import Anchor
 from ..codemap.asking import callers_of
+from .identity import Written
 
 Place = tuple[str, str]
 """A path and a qualified name."""
@@ -21,6 +22,7 @@ class Held:
 
     anchor: Anchor | None = None
     is_confirmed: bool = False
+    written: Written | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,10 @@ class Seen:
     """The source was seen to hold the fault, so that looking again can tell whether it still does."""
     is_edited: bool = False
     """Its lines were changed since it was last confirmed in the source."""
+    written: Written | None = None
+    """What its lines were when its place was known to be right; None if that is not known."""
+    is_lost: bool = False
+    """Another statement stands at its place: it is not shown."""
 
 
 class Merge:
@@ -66,8 +72,9 @@ class Merge:
         for finding, source in itertools.zip_longest(report.findings, held, fillvalue=Held()):
             assert isinstance(finding, Finding) and isinstance(source, Held)
             fresh = Seen(
-                next(self._ids), finding, trace, recorded_ns, frozenset({trace}), source.anchor, source.is_confirmed
-            )
+                next(self._ids), finding, trace, recorded_ns, frozenset({trace}),
+                source.anchor, source.is_confirmed, written=source.written,
+            )  # fmt: skip
             index = known.get(_identity(finding))
             if index is not None:
                 matched.add(index)

@@ -48,7 +48,8 @@ class SourceDocument(TextDocument):
         end, end_offset = self._locate(change.range.end)
         new = old[:start_offset] + change.text + old[end_offset:]
         self._source = new
-        if end[0] > start[0] + 1:  # a formatter's whole block: what is equal within it stays where it is
+        if end[0] > start[0] + 1 and len(lines_with_ends(change.text)) > 1:
+            # A formatter's whole block: what is equal within it stays where it is.
             self.edits += differences(old, new)
         else:
             self.edits.append(replacement(*start, *end, change.text))

@@ -12,10 +12,15 @@ from ..analyzer.findings import Finding, Hotspot, Location, Report, TraceSummary
 from ..codemap.fixes.base import Confirmation, DeviceFacts
 from ..codemap.source import SourceFile, split_lines
 from ..codemap.suppress import is_suppressed
-from .documents import Replacement, differences, moved, touches
+from .documents import Replacement, differences, lines_with_ends, moved, touches
+from .identity import Words, Written, found_again, is_edited, unchanged, words_of, written
 from .merge import Held, Merge, Seen
 from .messages import Analyzed
 from .places import moved_finding, speaks_of
+
+MOST_TEXTS = 200
+MOST_TEXT = 20_000_000
+"""Earlier texts of a file that undoing can lead back to: how many, and of how many characters together."""
 
 TextOf = Callable[[str], str | None]
 """The present text of a file by its path relative to the folder; None if there is none."""
@@ -59,6 +64,27 @@ class Repaired:
     """When the recording that showed the fault was made."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Spot:
+    """Where a finding was in a text that was left by an edit."""
+
+    finding: Finding
+    is_edited: bool
+    is_lost: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Past:
+    """Where everything in a file was while it had one text. Undoing leads back there."""
+
+    path: str
+    text: str
+    spots: Mapping[int, _Spot]
+    """By the finding's id."""
+    marks: Mapping[tuple[str, str], Mark]
+    repaired: tuple[Repaired, ...]
+
+
 class FolderState:
     """Findings of one folder."""
 
@@ -69,6 +95,10 @@ class FolderState:
         self._files: dict[str, SourceFile] = {}
         self._marks: dict[tuple[str, str], Mark] = {}
         self._repaired: list[Repaired] = []
+        self._past: dict[str, dict[int, _Past]] = {}
+        """By path and hash of the text, the text left last at the end."""
+        self._words: tuple[str, tuple[str, ...], Words] | None = None
+        """The text looked at last, its lines and its words."""
 
     @property
     def seen(self) -> tuple[Seen, ...]:
@@ -107,7 +137,7 @@ class FolderState:
         return tuple(
             seen
             for seen in self.seen
-            if (where := seen.finding.location) and where.path == path and not _is_empty(where)
+            if (where := seen.finding.location) and where.path == path and not seen.is_lost and not _is_empty(where)
         )
 
     def is_silenced(self, seen: Seen) -> bool:
@@ -141,6 +171,7 @@ class FolderState:
     def take(self, answer: Analyzed, trace: str, recorded_ns: int, text_of: TextOf) -> None:
         """Take in an analysed recording; the texts it was placed in may have been edited since."""
         report = answer.report
+        known = [self._written(finding.location, answer.sources) for finding in report.findings]
         unchanged = {path for path, placed_in in answer.sources.items() if text_of(path) == placed_in}
         for path, placed_in in answer.sources.items():
             now = text_of(path)
@@ -153,8 +184,11 @@ class FolderState:
         self._forget_measured(report, recorded_ns)
         kept = [i for i, f in enumerate(report.findings) if not self._is_repaired(f, unchanged)]
         report = replace(report, findings=tuple(report.findings[i] for i in kept))
-        held = [Held(answer.anchors[i], i in answer.confirmed) for i in kept]
+        held = [Held(answer.anchors[i], i in answer.confirmed, known[i]) for i in kept]
         self._merge.add(report, trace, recorded_ns, held)
+        for path in answer.sources.keys() - unchanged:
+            if path in self._texts:
+                self._check(path)
         self._recordings[trace] = Recording(recorded_ns, report.trace, answer.device)
         for spot in report.hotspots:
             key = (spot.path, spot.qualname)
@@ -175,16 +209,60 @@ class FolderState:
 
     def edit(self, path: str, edits: Iterable[Replacement], text: str) -> bool:
         """Move what is in a file with the edits that made its text `text`. False if the file is of no concern."""
-        if path not in self._texts:
+        old = self._texts.get(path)
+        if old is None:
             return False
+        self._remember(path, old)
         self._texts[path] = text
+        past = self._past[path].get(hash(text))
         for change in edits:
             self._merge.update(lambda seen, change=change: _edited(seen, path, change))
             self._marks = {
                 key: moved(mark, change) if mark.hotspot.path == path else mark for key, mark in self._marks.items()
             }
             self._repaired = [moved(one, change) if one.path == path else one for one in self._repaired]
+        if past is not None and past.text == text:
+            self._return_to(past)
+        self._check(path)
         return True
+
+    def _remember(self, path: str, text: str) -> None:
+        """Keep where everything is in a text that is about to be left."""
+        kept = self._past.setdefault(path, {})
+        kept.pop(hash(text), None)
+        kept[hash(text)] = _Past(
+            path,
+            text,
+            {
+                one.id: _Spot(one.finding, one.is_edited, one.is_lost)
+                for one in self.seen
+                if speaks_of(one.finding, path)
+            },
+            {key: mark for key, mark in self._marks.items() if mark.hotspot.path == path},
+            tuple(one for one in self._repaired if one.path == path),
+        )
+        if len(kept) > MOST_TEXTS or sum(len(past.text) for past in kept.values()) > MOST_TEXT:
+            del kept[next(iter(kept))]
+
+    def _return_to(self, past: _Past) -> None:
+        """The text is again what it was: so is every place in it."""
+        self._merge.update(lambda seen: _returned(seen, past))
+        self._marks = {
+            key: replace(past.marks[key], hotspot=mark.hotspot, recorded_ns=mark.recorded_ns)
+            if key in past.marks
+            else mark
+            for key, mark in self._marks.items()
+        }
+        known = {(one.slug, one.qualname, one.recorded_ns): one for one in past.repaired}
+        self._repaired = [
+            known.get((one.slug, one.qualname, one.recorded_ns), one) if one.path == past.path else one
+            for one in self._repaired
+        ]
+
+    def _check(self, path: str) -> None:
+        """Hide what is no more on its own statement, and show again what is."""
+        lines = lines_with_ends(self._texts[path])
+        self._merge.update(lambda seen: _checked(seen, path, lines))
 
     def sync(self, path: str, text: str) -> bool:
         """Like `edit`, for a text that became another in an unknown way: opened, reverted, changed on disk."""
@@ -194,6 +272,7 @@ class FolderState:
     def forget_file(self, path: str) -> None:
         """Drop what is in a file that was deleted."""
         self._texts.pop(path, None)
+        self._past.pop(path, None)
         self._merge.update(lambda seen: None if (w := seen.finding.location) and w.path == path else seen)
         self._marks = {key: mark for key, mark in self._marks.items() if mark.hotspot.path != path}
         self._repaired = [one for one in self._repaired if one.path != path]
@@ -203,7 +282,10 @@ class FolderState:
 
         Answers whether that changes anything to be seen.
         """
+        edits = tuple(edits)
         before = next((seen.finding for seen in self.seen if seen.id == seen_id), None)
+        # What stands at a place of the text that was asked about is known as long as that is the text of now.
+        confirmed = None if edits else self._written(confirmation.location, self._texts)
 
         def change(seen: Seen) -> Seen:
             if seen.id != seen_id:
@@ -213,12 +295,21 @@ class FolderState:
                 location=confirmation.location,
                 fixes=confirmation.fixes,
             )
-            seen = replace(seen, finding=found, is_confirmed=True, is_edited=False)
+            seen = replace(
+                seen,
+                finding=found,
+                is_confirmed=True,
+                is_edited=False,
+                is_lost=False,
+                written=confirmed or seen.written,
+            )
             for edit in edits:
                 seen = _edited(seen, confirmation.location.path, edit)
             return seen
 
         self._merge.update(change)
+        if edits and confirmation.location.path in self._texts:
+            self._check(confirmation.location.path)
         after = next((seen.finding for seen in self.seen if seen.id == seen_id), None)
         return after != before
 
@@ -235,6 +326,15 @@ class FolderState:
         )  # fmt: skip
         self._repaired.append(repaired)
         return repaired
+
+    def _written(self, where: Location | None, texts: Mapping[str, str]) -> Written | None:
+        """What stands at a place of one of `texts`."""
+        if where is None or where.path not in texts:
+            return None
+        text = texts[where.path]
+        if self._words is None or self._words[0] is not text:
+            self._words = (text, lines_with_ends(text), words_of(text))
+        return written(self._words[1], where, self._words[2])
 
     def _newest_ns(self) -> int:
         return max((recording.recorded_ns for recording in self._recordings.values()), default=-1)
@@ -280,6 +380,39 @@ def _edited(seen: Seen, path: str, edit: Replacement) -> Seen:
         if finding is seen.finding and is_edited == seen.is_edited
         else replace(seen, finding=finding, is_edited=is_edited)
     )
+
+
+def _returned(seen: Seen, past: _Past) -> Seen:
+    spot = past.spots.get(seen.id)
+    if spot is None:
+        return seen
+    there, now = spot.finding, seen.finding
+    is_told_alike = [one.message for one in there.related] == [one.message for one in now.related]
+    finding = replace(
+        now,
+        location=there.location if _path_of(there) == _path_of(now) == past.path else now.location,
+        related=there.related if is_told_alike else now.related,
+    )
+    return replace(seen, finding=finding, is_edited=spot.is_edited, is_lost=spot.is_lost)
+
+
+def _path_of(finding: Finding) -> str:
+    return "" if finding.location is None else finding.location.path
+
+
+def _checked(seen: Seen, path: str, lines: tuple[str, ...]) -> Seen:
+    """Whether a finding is still on its own statement; back on it, where its very lines stand elsewhere now."""
+    where = seen.finding.location
+    if seen.written is None or where is None or where.path != path:
+        return seen
+    exact = None if _is_empty(where) else unchanged(seen.written, lines, where)
+    exact = exact or found_again(seen.written, lines, where)
+    if exact is None:
+        is_lost = _is_empty(where) or not is_edited(seen.written, lines, where)
+        return seen if is_lost == seen.is_lost else replace(seen, is_lost=is_lost)
+    if exact == where:
+        return replace(seen, is_lost=False) if seen.is_lost else seen
+    return replace(seen, finding=replace(seen.finding, location=exact), is_edited=True, is_lost=False)
 
 
 def _moved_report(report: Report, path: str, edit: Replacement) -> Report:

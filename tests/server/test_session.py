@@ -66,7 +66,7 @@ async def test_trace_to_fix(client: Client, project: Path, model: Path, editor: 
     model.write_text(text)
     save(client, uri)
     await until(lambda: not client.diagnostics[uri], "the diagnostic to go")
-    assert any("fixed, not yet measured" in message.message for message in client.log_messages)
+    await until(lambda: any("fixed, not yet measured" in told.message for told in client.log_messages), "the repair")
     hover = await client.text_document_hover_async(lsp.HoverParams(lsp.TextDocumentIdentifier(uri), lsp.Position(3, 5)))
     assert hover and "fixed, not yet measured" in hover.contents.value
     assert not client.messages, "no message boxes"

@@ -63,7 +63,8 @@ class Codes:
             return Found(exact[0], was_running=False, is_current=True)
         holding = [code for code in named if code.first_line <= line <= code.end_line]
         if holding:
-            return Found(min(holding, key=lambda code: code.end_line - code.first_line), line > 1, is_current=True)
+            code = min(holding, key=lambda code: code.end_line - code.first_line)
+            return Found(code, line > code.first_line, is_current=True)
         if len(named) == 1:
             return Found(named[0], was_running=False, is_current=False)
         return None

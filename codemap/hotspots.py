@@ -49,6 +49,7 @@ def _place(name: str, locator: Locator) -> tuple[str, int, str] | None:
         return locator.class_place(label.name)
     if label.kind is not Kind.FRAME or (matched := locator.workspace_path(label)) is None:
         return None
+    label = matched.here(label)
     found = locator.known.codes(matched.path).find(label.name, label.line)
     if found is None or found.code.name.startswith("<"):
         return None

@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from .cells import match_cells
 from .codes import Codes
 from .labels import Label
+from .matched import Matched
 from .workspace import Workspace
 
 CodesOf = Callable[[str], Codes]
@@ -20,17 +22,6 @@ CodesOf = Callable[[str], Codes]
 
 _LEAST_NAMES = 0.5
 """Share of the recorded functions that a file must have to be the recorded one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Matched:
-    """The workspace file of a recorded path."""
-
-    path: str
-    confidence: float
-    """Lower where the file was edited since, and where several files fit as well."""
-    others: tuple[str, ...] = ()
-    """Files that fit as well."""
 
 
 def match_paths(frames: Iterable[Label], workspace: Workspace, codes: CodesOf) -> Mapping[str, Matched]:
@@ -49,7 +40,8 @@ def match_paths(frames: Iterable[Label], workspace: Workspace, codes: CodesOf) -
     }
     # A copy of a project beside it fits as well: the folder that fits most of the recorded files decides.
     folders = Counter(root for found in candidates.values() for root in {_root(c.path, c.owner) for c in found})
-    return {owner: _choose(found, folders) for owner, found in candidates.items()}
+    named = {owner: _choose(found, folders) for owner, found in candidates.items()}
+    return named | match_cells(by_owner, workspace)
 
 
 @dataclass(frozen=True, slots=True)

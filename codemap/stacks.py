@@ -124,6 +124,7 @@ class Stacks:
     def _enter(self, frame: int) -> _Running | None:
         label = parse_label(self._trace.name_of(frame))
         matched = self.paths.get(label.owner)
+        label = matched.here(label) if matched is not None else label
         found = matched and self._known.codes(matched.path).find(label.name, label.line)
         if matched is None or found is None:
             return None
@@ -151,10 +152,11 @@ class Stacks:
     def _align(self, running: _Running, window: int) -> Alignment:
         """The matches of a window of children and its margins; equal frames are aligned once."""
         found, count = running.found, len(running.children)
+        is_whole = not (running.matched.is_cell and found.code.name == "<module>")
         first, last = _first(window), min((window + 1) * _WINDOW + _MARGIN, count)
         extent = Extent(
-            from_entry=first == 0 and not found.was_running,
-            to_exit=last == count and not self.frames.is_open(running.frame),
+            from_entry=first == 0 and not found.was_running and is_whole,
+            to_exit=last == count and not self.frames.is_open(running.frame) and is_whole,
             start_line=running.label.line if found.was_running and first == 0 else 0,
         )
         children = running.children[first:last]
@@ -181,7 +183,7 @@ class Stacks:
             matched = self.paths.get(label.owner)
             if matched is None:
                 continue
-            file = self._known.file(matched.path)
+            file, label = self._known.file(matched.path), matched.here(label)
             function, statement = file.function_at(label.line), statement_at(file, label.line)
             # The recorded function must hold the line still, else the file was edited too much to tell.
             if statement is not None and function is not None and function.name in (label.name, "<lambda>"):

@@ -17,7 +17,8 @@ import numpy as np
 
 from ..analyzer.trace.model import NONE, Category, IntArray, Trace
 from ..analyzer.trace.recording import ExactLines, Recording
-from .paths import Matched, common_ending, path_parts
+from .matched import Matched
+from .paths import common_ending, path_parts
 from .workspace import Workspace
 
 

@@ -16,7 +16,7 @@ from .exact import Exact, Follow
 from .knowledge import Knowledge
 from .labels import Label
 from .libraries import Libraries
-from .paths import Matched
+from .matched import Matched
 from .recorded import RecordedFiles
 from .regions import Regions
 from .sequence.placer import SequencePlacer

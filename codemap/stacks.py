@@ -21,7 +21,8 @@ from .exact import Exact
 from .frames import Frames
 from .knowledge import Knowledge
 from .labels import Kind, Label, parse_label
-from .paths import Matched, match_paths
+from .matched import Matched
+from .paths import match_paths
 from .statements import Place, line_of, location_of, statement_at
 
 LEAST_CONFIDENCE = 0.3

@@ -50,10 +50,9 @@ class StepFinder:
             self.by, self._chosen = "optimizer", None
         _count(self._optimizers, key)
         chosen = self._optimizers.get(self._chosen) if self._chosen is not None else None
-        if chosen is None or chosen.since > _GIVE_UP * chosen.longest + _GIVE_UP:
-            self._chosen = None
-            return key == _rarest(self._optimizers, last=True)
-        return key == self._chosen
+        if chosen is not None and chosen.since > _GIVE_UP * chosen.longest + _GIVE_UP:
+            self._optimizers, self._chosen = {key: _Seen(1)}, None
+        return key == (self._chosen or _rarest(self._optimizers, last=True))
 
     def module_called(self, key: int, has_parameters: bool, has_gradients: bool) -> bool:
         """Whether the call of the outermost module `key` begins a step of the program."""

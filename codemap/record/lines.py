@@ -7,7 +7,6 @@ by rank among events of one name. Both are internal to torch: whatever is not th
 
 from __future__ import annotations
 
-import bisect
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from ...analyzer.trace.recording import ExactLines
 from .exported import Exported
 from .own import OwnFiles
 from .stepping import Moves
+from .traced import Timetable, frame_file, is_operator
 
 _ENOUGH = 0.99
 """Share of the events that a join must find, and of the lines on which tree and tracer must agree."""
@@ -63,9 +63,8 @@ def read_tree(results: Any) -> Calls:
         name, caller = _said(event)
         if caller is not None:
             python.append(PythonCall(event.start_time_ns, name, *caller))
-            file, _, rest = name.rpartition("(")
-            frame = file if rest.partition(")")[0].isdigit() else ""
-        elif frame and "::" in name and not name.startswith("autograd::"):
+            frame = frame_file(name)
+        elif frame and is_operator(name):
             operators.append(BareOperator(event.start_time_ns, event.correlation_id, name, frame))
             frame = ""
         waiting += [(child, frame) for child in event.children]
@@ -124,17 +123,9 @@ def operator_rows(calls: Calls, moves: Moves, files: OwnFiles) -> tuple[list[tup
     """
     if not moves:
         return [], ""
-    times = [move[0] for move in moves]
-
-    def at(moment_ns: int) -> tuple[str, int]:
-        place = bisect.bisect_right(times, moment_ns) - 1
-        return (files.full(moves[place][1]), moves[place][2]) if place >= 0 else ("", 0)
-
-    # Before the second move lie only the calls that were running already, all said to begin with the recording.
-    checked = [
-        call for call in calls.python if files.is_own(call.file) and call.start_ns >= times[min(1, len(times) - 1)]
-    ]
-    agreeing = sum(at(call.start_ns) == (files.full(call.file), call.line) for call in checked)
+    table = Timetable(moves, files)
+    checked = [call for call in calls.python if files.is_own(call.file) and call.start_ns >= table.first_own_ns]
+    agreeing = sum(table.at(call.start_ns) == (files.full(call.file), call.line) for call in checked)
     if checked and agreeing < _ENOUGH * len(checked):
         share = round(100 * agreeing / len(checked))
         return [], f"operators without a Python event have no line: the line tracer fits {share} % of the calls alone"
@@ -142,7 +133,7 @@ def operator_rows(calls: Calls, moves: Moves, files: OwnFiles) -> tuple[list[tup
         (operator.external_id, file, line)
         for operator in calls.operators
         if files.is_own(operator.file)
-        for file, line in [at(operator.start_ns)]
+        for file, line in [table.at(operator.start_ns)]
         if file == files.full(operator.file)
     ]
     return sorted(rows), ""

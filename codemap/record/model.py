@@ -216,11 +216,12 @@ def autocast_dtype() -> str:
     """The dtype that autocast is on with; "" if it is off."""
     import torch
 
-    if torch.is_autocast_enabled():
+    if hasattr(torch, "get_autocast_dtype"):
+        kinds = (kind for kind in ("cuda", "cpu") if torch.is_autocast_enabled(kind))
+        return next((str(torch.get_autocast_dtype(kind)).removeprefix("torch.") for kind in kinds), "")
+    if torch.is_autocast_enabled():  # torch before 2.4
         return str(torch.get_autocast_gpu_dtype()).removeprefix("torch.")
-    if torch.is_autocast_cpu_enabled():
-        return str(torch.get_autocast_cpu_dtype()).removeprefix("torch.")
-    return ""
+    return str(torch.get_autocast_cpu_dtype()).removeprefix("torch.") if torch.is_autocast_cpu_enabled() else ""
 
 
 def _variable_of(module: Any) -> str:

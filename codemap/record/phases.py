@@ -6,7 +6,6 @@ taken in turns with plain ones, so that the overhead is read under the same cond
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -14,8 +13,8 @@ from enum import Enum
 LIGHT_WINDOW = 20
 """Light steps in a row: what a profiler holds in memory grows with each."""
 PLAIN_WINDOW = 5
-_SETTLED = 1.25
-"""Steps of which the longest takes at most this many times the median are no longer warming up."""
+_SETTLED = 1.5
+"""Steps of which the longest takes at most this many times the shortest are no longer warming up."""
 _LOOKED_AT = 3
 _LONGEST_WARM_UP = 3
 """Warm-up ends after this many times the steps asked for, settled or not."""
@@ -101,5 +100,5 @@ class Plan:
         if done < self._warm_up:
             return False
         last = self._warm_up_us[-_LOOKED_AT:]
-        is_settled = len(last) == _LOOKED_AT and max(last) <= _SETTLED * statistics.median(last)
+        is_settled = len(last) == _LOOKED_AT and max(last) <= _SETTLED * min(last)
         return is_settled or done >= self._warm_up * _LONGEST_WARM_UP

@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +16,7 @@ import msgspec
 
 from ...analyzer.trace.recording import OperatorTotal, Recording, write_recording
 from . import facts
-from .exported import before_first, compressed, own_frames, read_exported, rewritten, step_bounds
+from .exported import Exported, before_first, compressed, own_frames, read_exported, rewritten, step_bounds
 from .lines import Calls, FileTable, operator_rows, python_rows, read_tree
 from .measuring import Measuring
 from .model import ModelSurvey
@@ -24,6 +24,7 @@ from .options import RecordOptions
 from .own import OwnFiles
 from .phases import Phase, Plan
 from .stepping import Moves
+from .traced import rows_by_tracer
 from .windows import Totals, Window
 
 SUFFIX = ".pt.trace.json.gz"
@@ -77,7 +78,7 @@ class Writer:
             recorded.rank, recorded.world_size = facts.rank_and_world()
             path = self._claimed(recorded.rank)
             part = path.with_name(path.name + ".part")
-            calls = _tree(window, recorded)
+            calls = _tree(window)
             window.export(part)
             try:
                 exported = read_exported(part)
@@ -90,11 +91,7 @@ class Writer:
                 if len(bounds) > 1:
                     dropped |= before_first(exported.events, bounds[0][0])
                 part.write_bytes(compressed(rewritten(exported, dropped, bounds, recorded.first_step)))
-                recorded.python = python_rows(calls.python, exported, dropped)
-                if calls.python and not recorded.python:
-                    recorded.note("no exact lines: the profiler's events could not be told from one another")
-                recorded.operators, problem = operator_rows(calls, moves, self._files)
-                recorded.note(problem)
+                self._join(exported, dropped, calls, moves, recorded)
             self._waiting = part, path
             recorded.trace = str(path)
 
@@ -113,6 +110,19 @@ class Writer:
             if self._waiting is not None:
                 self._waiting[0].replace(self._waiting[1])
                 self._waiting = None
+
+    def _join(
+        self, exported: Exported, dropped: Collection[int], calls: Calls | None, moves: Moves, recorded: Recorded
+    ) -> None:
+        """Exact lines for the events of the file."""
+        if calls is not None:
+            recorded.python = python_rows(calls.python, exported, dropped)
+            if recorded.python:
+                recorded.operators, problem = operator_rows(calls, moves, self._files)
+                recorded.note(problem)
+                return
+        recorded.python, recorded.operators = rows_by_tracer(exported, dropped, moves, self._files)
+        recorded.note("lines are by the line tracer alone: this torch has no event tree that fits its trace")
 
     def _recording(
         self, recorded: Recorded, plan: Plan, by: str, survey: ModelSurvey, totals: Totals, table: FileTable
@@ -191,12 +201,12 @@ def shielded() -> Iterator[None]:
             signal.raise_signal(signal.SIGINT)
 
 
-def _tree(window: Window, recorded: Recorded) -> Calls:
+def _tree(window: Window) -> Calls | None:
+    """The event tree; None where this torch has none that is understood."""
     try:
         return read_tree(window.results)
-    except (AttributeError, TypeError) as error:
-        recorded.note(f"no exact lines: this torch has no event tree that is understood ({error})")
-        return Calls((), ())
+    except (AttributeError, TypeError):
+        return None
 
 
 def _operators(totals: Totals, steps: int) -> tuple[OperatorTotal, ...]:

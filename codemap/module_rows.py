@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from .modules import Module, Shape, Totals
 
+_FRACTION = re.compile(r"-?\d*\.\d|-?\d+e-")
 _NUMBER = re.compile(r"\d+")
 
 
@@ -105,7 +106,10 @@ def are_alike(one: Module, other: Module) -> bool:
 
 def _sizes(module: Module) -> tuple[object, ...]:
     tensors = tuple((one.name, one.shape, one.dtype) for one in module.tensors)
-    arguments = tuple(module.arguments.items()) if not module.children else ()
+    # Rates and factors (of drop path, by depth) make no other block of it.
+    arguments = (
+        tuple(one for one in module.arguments.items() if not _FRACTION.match(one[1])) if not module.children else ()
+    )
     return tensors, module.outputs, arguments
 
 

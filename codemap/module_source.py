@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 
 from .building.forward import Forward, follow
@@ -112,6 +112,7 @@ class _Conversion:
     def _connections(self) -> Mapping[ModuleValue, tuple[str, ...]]:
         """Which modules get a module's output: its siblings, and of innermost modules other innermost ones."""
         found: dict[ModuleValue, dict[str, None]] = {}
+        called = {path for module, path in self._paths.items() if module in self._forward.calls}
         inner = {module for module in self._paths if not any(True for _ in module.children())}
         for module, calls in self._forward.calls.items():
             path = self._paths.get(module)
@@ -119,10 +120,19 @@ class _Conversion:
                 start = self._paths.get(source)
                 if path is None or start is None:
                     continue
-                are_siblings = start.rpartition(".")[0] == path.rpartition(".")[0]
+                are_siblings = _caller(start, called) == _caller(path, called)
                 if are_siblings or (source in inner and module in inner):
                     found.setdefault(source, {})[path] = None
         return {source: tuple(paths) for source, paths in found.items()}
+
+
+def _caller(path: str, called: Container[str]) -> str:
+    """The nearest module above a path that is called: a list of modules is not."""
+    while path:
+        path = path.rpartition(".")[0]
+        if path in called:
+            return path
+    return ""
 
 
 def _dotted(cls: ClassValue) -> str:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from itertools import pairwise
 
 from ..analyzer.figures import format_ms
+from .building.layers import bind_layer, layer_name
+from .building.signatures import Arguments
 from .module_rows import Row, count_text, rows_of, shape_text
+from .module_source import text_of
 from .modules import At, Model, Module
 
-_DULL = frozenset(
-    ("device", "dtype", "inplace", "eps", "momentum", "affine", "track_running_stats", "padding_mode", "training")
-)
-"""Arguments that say little of a layer."""
+_DULL = frozenset(("device", "dtype", "inplace", "args", "kwargs", "modules"))
+"""Arguments that say nothing of what is computed, or what stands below says better."""
 _MOST_ARGUMENTS = 8
 _MOST_CONNECTIONS = 60
 
@@ -57,9 +59,20 @@ def _line(row: Row, root: Module) -> str:
 
 
 def arguments_text(module: Module) -> str:
-    """The arguments that say most of it, in parentheses; "" without any."""
-    told = [f"{name}={text}" for name, text in module.arguments.items() if name not in _DULL and text != "None"]
+    """The arguments that say most of it, in parentheses; "" without any. A layer's defaults are left out."""
+    layer = layer_name(module.origin)
+    defaults = _defaults(layer) if layer else {}
+    told = [
+        f"{name}={text}"
+        for name, text in module.arguments.items()
+        if name not in _DULL and text != "None" and text not in (defaults.get(name), f"({defaults.get(name)},)")
+    ]
     return f"({', '.join(told[:_MOST_ARGUMENTS])}{', ...' if len(told) > _MOST_ARGUMENTS else ''})" if told else ""
+
+
+@lru_cache(maxsize=256)
+def _defaults(layer: str) -> Mapping[str, str]:
+    return {name: text_of(value) for name, value in bind_layer(layer, Arguments()).items()}
 
 
 def output_text(module: Module) -> str:
@@ -79,12 +92,22 @@ def branches(root: Module) -> Mapping[str, tuple[str, ...]]:
 
 
 def _branches(module: Module) -> Iterator[tuple[str, tuple[str, ...]]]:
-    called = [child for child in module.children if child.call_order is not None]
-    called.sort(key=lambda child: child.call_order or 0)
-    following = {one.path: other.path for one, other in pairwise(called)}
-    siblings = {child.path for child in module.children}
-    for child in module.children:
-        ends = tuple(path for path in child.feeds if path in siblings and path != following.get(child.path))
+    parts = list(_called_by(module))
+    parts.sort(key=lambda part: part.call_order or 0)
+    following = {one.path: other.path for one, other in pairwise(parts)}
+    paths = {part.path for part in parts}
+    for part in parts:
+        ends = tuple(path for path in part.feeds if path in paths and path != following.get(part.path))
         if ends:
-            yield child.path, ends
-        yield from _branches(child)
+            yield part.path, ends
+    for part in parts:
+        yield from _branches(part)
+
+
+def _called_by(module: Module) -> Iterator[Module]:
+    """The modules that a module calls itself: those of a list that is not called count as its own."""
+    for child in module.children:
+        if child.call_order is not None:
+            yield child
+        else:
+            yield from _called_by(child)

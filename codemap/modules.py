@@ -102,7 +102,8 @@ class Module:
     """Its own."""
     children: tuple[Module, ...] = ()
     feeds: tuple[str, ...] = ()
-    """Paths of the modules that get its output: among its siblings, and from one innermost module to another."""
+    """Paths of the modules that get its output: of those that the same module calls, and from one innermost module to
+    another."""
     inputs: tuple[Shape, ...] = ()
     """Of the tensors that its last call was given; () where no call is known."""
     outputs: tuple[Shape, ...] = ()

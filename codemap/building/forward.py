@@ -63,6 +63,8 @@ class _Run:
         self.calls: dict[ModuleValue, ModuleCalls] = {}
         self.has_failed = False
         self._running: list[ModuleValue] = []
+        self._inside: list[set[ModuleValue]] = []
+        """For each module that runs, itself and all that ran inside it."""
 
     def call(self, module: ModuleValue, given: Arguments, node: ast.AST, frame: Frame) -> Value:
         """What a module gives; the call is noted."""
@@ -77,10 +79,15 @@ class _Run:
         calls.inputs = tuple(tensor.shape for tensor in tensors)
         calls.fed_by.update(source for tensor in tensors for source in tensor.sources if source is not module)
         self._running.append(module)
+        self._inside.append({module})
         try:
             value = self._result(module, given, tensors, node, frame)
         finally:
             self._running.pop()
+            inside = self._inside.pop()
+            if self._inside:
+                self._inside[-1] |= inside
+        value = _from(value, module, inside)
         calls.outputs = tuple(tensor.shape for tensor in tensors_in([value]))
         return value
 
@@ -94,12 +101,11 @@ class _Run:
             if isinstance(value, Unknown) and not value.alternatives:
                 self.has_failed = True
                 value = result(None)
-            return _from(value, frozenset((module,)), is_added=True)
+            return value
         if module.dotted in ("torch.nn.Sequential", "torch.nn.DataParallel", "torch.nn.DistributedDataParallel"):
-            return _from(self._in_sequence(module, given, node, frame), frozenset((module,)), is_added=True)
+            return self._in_sequence(module, given, node, frame)
         name = layer_name(module.dotted)
-        value = layer_output(name, module.layer_arguments, given) if name else result(None, *tensors)
-        return _from(value, frozenset((module,)))
+        return layer_output(name, module.layer_arguments, given) if name else result(None, *tensors)
 
     def _in_sequence(self, module: ModuleValue, given: Arguments, node: ast.AST, frame: Frame) -> Value:
         value: Value = given.args[0] if given.args else result(None)
@@ -112,18 +118,18 @@ class _Run:
         return value
 
 
-def _from(value: Value, sources: frozenset[ModuleValue], *, is_added: bool = False) -> Value:
-    """A result with the modules that it comes from."""
+def _from(value: Value, module: ModuleValue, inside: set[ModuleValue]) -> Value:
+    """What a module gives, as coming from it and from those of its parts that made it."""
     if isinstance(value, TensorValue):
-        return replace(value, sources=value.sources | sources if is_added else sources)
+        return replace(value, sources=frozenset(one for one in value.sources if one in inside) | {module})
     if isinstance(value, tuple):
-        return tuple(_from(one, sources, is_added=is_added) for one in value)
+        return tuple(_from(one, module, inside) for one in value)
     if isinstance(value, list):
-        return [one if one is MORE else _from(one, sources, is_added=is_added) for one in value]
+        return [one if one is MORE else _from(one, module, inside) for one in value]
     if isinstance(value, dict):
-        return {key: _from(one, sources, is_added=is_added) for key, one in value.items()}
+        return {key: _from(one, module, inside) for key, one in value.items()}
     if isinstance(value, Unknown) and value.alternatives:
-        return _from(value.alternatives[0], sources, is_added=is_added)
+        return _from(value.alternatives[0], module, inside)
     return value
 
 

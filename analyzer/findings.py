@@ -91,6 +91,9 @@ class Location:
     confidence: float = 1.0
     """That the event comes from what `grain` says."""
     grain: Grain = Grain.LINE
+    cell: int | None = None
+    """Of a notebook, the cell (from 1, all cells counted) whose lines `line` and `end_line` count; None for a file, and
+    inside the program, where a notebook's cells are one text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +114,8 @@ class TextEdit:
     end_line: int
     end_column: int
     new_text: str
+    cell: int | None = None
+    """As in `Location`."""
 
 
 @dataclass(frozen=True, slots=True)

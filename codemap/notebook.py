@@ -1,6 +1,7 @@
 """Jupyter notebooks: the code cells of one, as one Python text with a table of which lines are which cell's.
 
-Everywhere inside, a notebook is a file like any other whose lines are those of its code cells, one after the other.
+Everywhere inside, a notebook is a file like any other whose lines are those of its code cells, one after the other,
+with an empty line behind each: what is put behind a cell's last statement then belongs to that cell.
 Where people or editors are told, a line becomes a cell's number (from 1, all cells counted, as editors do) and a line
 of that cell. Markdown cells, outputs and metadata are never looked at.
 """
@@ -68,7 +69,7 @@ class Notebook:
     cells: tuple[Cell, ...]
     """The code cells."""
     lines: tuple[str, ...]
-    """All their lines as plain Python."""
+    """All their lines as plain Python, an empty one behind each cell."""
     error: str = ""
     """Why it cannot be read; "" if it can."""
 
@@ -79,11 +80,11 @@ class Notebook:
 
     @cached_property
     def written(self) -> tuple[str, ...]:
-        """All lines as they are written."""
-        return tuple(line for cell in self.cells for line in cell.source) or ("",)
+        """The same lines as they are written."""
+        return tuple(line for cell in self.cells for line in (*cell.source, "")) or ("",)
 
     def cell_at(self, line: int) -> Cell | None:
-        """The cell that a line (from 1) of the text belongs to."""
+        """The cell that a line (from 1) of the text belongs to, the empty one behind it too."""
         position = bisect_right(self._starts, line) - 1
         return self.cells[position] if position >= 0 and line <= len(self.lines) else None
 
@@ -124,7 +125,7 @@ def notebook_of(sources: Sequence[tuple[int, str, int | None]]) -> Notebook:
         written = split_lines(source)
         plain, problem = _checked(plain_lines(written))
         cells.append(Cell(number, written, len(lines) + 1, count, problem))
-        lines += plain
+        lines += [*plain, ""]
     return Notebook(tuple(cells), tuple(lines) or ("",))
 
 

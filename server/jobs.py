@@ -51,6 +51,7 @@ class Pipeline:
         from ..analyzer.trace.limits import TraceError
         from ..codemap.anchors import anchor_at
         from ..codemap.drift_history import open_history
+        from ..codemap.in_cells import in_cells
         from ..codemap.place import device_facts, place
         from ..codemap.project import open_workspace
         from ..codemap.recheck import recheck
@@ -68,7 +69,7 @@ class Pipeline:
         report = place(analysis, workspace, options, history)
         history.keep()
         survey.save()
-        _write(Path(job.report_path), to_json(report))
+        _write(Path(job.report_path), to_json(in_cells(report, workspace.file)))
         device = device_facts(analysis.timeline)
         files = {path: file for path in _paths(report) if (file := workspace.file(path)) is not None}
         anchors = tuple(

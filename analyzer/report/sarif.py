@@ -84,8 +84,8 @@ def _result(finding: Finding, rule_index: dict[str, int]) -> Json:
         result["locations"] = [_location(finding.location)]
     if finding.related:
         result["relatedLocations"] = [_related(i, related) for i, related in enumerate(finding.related)]
-    if finding.fixes:
-        result["fixes"] = [_fix(fix) for fix in finding.fixes]
+    if fixes := [_fix(fix) for fix in finding.fixes if all(edit.cell is None for edit in fix.edits)]:
+        result["fixes"] = fixes
     return result
 
 
@@ -96,6 +96,12 @@ def _fingerprint(finding: Finding) -> str:
 
 
 def _location(place: Location) -> Json:
+    if place.cell is not None:  # a region would be one of the notebook's JSON
+        return {
+            "physicalLocation": {"artifactLocation": _artifact(place.path)},
+            "logicalLocations": [{"fullyQualifiedName": f"cell {place.cell}", "kind": "module"}],
+            "properties": {"cell": place.cell} | _region(place),
+        }
     return {
         "physicalLocation": {
             "artifactLocation": _artifact(place.path),

@@ -36,8 +36,8 @@ LONGEST_KERNEL = 60
 IN_HEADLINE = frozenset({"cost", "step", "saving", "spread"})
 """Ids of the evidence that the message gives already."""
 
-LineOf = Callable[[str, int], "str | None"]
-"""Gives line number `line` (from 1) of the file `path`, without its end; None if there is no such line."""
+LineOf = Callable[[Location], "str | None"]
+"""Gives the first line of a place, without its end; None if there is no such line."""
 WhyOf = Callable[[str], str]
 """Gives a sentence on why the pattern of this slug costs time; "" if it has none."""
 
@@ -97,7 +97,7 @@ def _traces(paths: tuple[str, ...]) -> str:
 def _headline(finding: Finding) -> Text:
     place = finding.location
     missing = "(no line any more)" if finding.stale else "(no line found)"
-    where = f"{place.path}:{place.line}:{place.column}" if place else missing
+    where = _where(place) if place else missing
     return Text.assemble(
         (one_line(where), "bold"),
         ": ",
@@ -110,7 +110,7 @@ def _headline(finding: Finding) -> Text:
 
 def _excerpt(place: Location | None, line_of: LineOf) -> Text:
     """The source line with carets under the place."""
-    line = line_of(place.path, place.line) if place else None
+    line = line_of(place) if place else None
     if place is None or line is None:
         return Text()
     end = place.end_column if place.end_line == place.line else len(line) + 1
@@ -169,7 +169,14 @@ def _figure(item: Evidence) -> str:
 
 
 def _at(place: Location, message: str) -> str:
-    return f"{place.path}:{place.line}:{place.column}: {message}"
+    return f"{_where(place)}: {message}"
+
+
+def _where(place: Location, with_column: bool = True) -> str:
+    """A place as terminals and editors link it; of a notebook's cell in words, since none does."""
+    if place.cell is not None:
+        return f"{place.path}, cell {place.cell}, line {place.line}"
+    return f"{place.path}:{place.line}:{place.column}" if with_column else f"{place.path}:{place.line}"
 
 
 def _fix(title: str, safety: Safety) -> str:
@@ -185,7 +192,7 @@ def _attention(rows: Sequence[AttentionRow]) -> Text:
     text.append(f"\nattention: {_plural(len(rows), 'layer')}, {share} of the step\n", style="bold")
     dearest = sorted(rows, key=lambda row: -row.share_pct)[:MOST_LAYERS]
     for row in dearest:
-        where = f"{row.location.path}:{row.location.line}" if row.location else "(no line found)"
+        where = _where(row.location, with_column=False) if row.location else "(no line found)"
         text.append(f"  {one_line(row.name)} {one_line(where)}: {', '.join(_of_layer(row))}\n")
     if len(rows) > len(dearest):
         text.append(f"  and {len(rows) - len(dearest)} more; --format json has them all\n", style="dim")

@@ -19,6 +19,7 @@ from ...analyzer.report.text import to_text
 from ...analyzer.trace.counters import NO_COUNTERS
 from ...analyzer.trace.limits import TraceError
 from ...analyzer.trace.ncu import read_ncu
+from ...codemap.in_cells import in_cells, written_line
 from ...codemap.project import ProjectWorkspace
 from ..pages import why
 from .inputs import examine, with_inputs
@@ -73,7 +74,7 @@ def analyze(
     for error in outcome.errors:
         stderr.print(f"error: {printable(error)}", style="red", markup=False, highlight=False, soft_wrap=True)
     if outcome.report is not None:
-        _write(outcome.report, outcome.workspace, form, output)
+        _write(in_cells(outcome.report, outcome.workspace.file), outcome.workspace, form, output)
     sys.exit(_exit_code(outcome.report, bool(outcome.errors), fail_on))
 
 
@@ -89,11 +90,7 @@ def _write(report: Report, workspace: ProjectWorkspace, form: str, output: Path 
 
 
 def _write_text(report: Report, workspace: ProjectWorkspace, output: Path | None) -> None:
-    def line_of(path: str, line: int) -> str | None:
-        file = workspace.file(path)
-        return file.lines[line - 1] if file is not None and line <= len(file.lines) else None
-
-    text = to_text(report, line_of, why)
+    text = to_text(report, lambda place: written_line(place, workspace.file), why)
     if output is None:
         Console().print(text, end="", soft_wrap=True)
     else:

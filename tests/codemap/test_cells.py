@@ -70,14 +70,14 @@ def test_a_cell_is_found_by_the_hash_of_its_text(root: Path) -> None:
     name = kernel(MODEL)
     matched = match_cells(labels(f"{name}(4): step", f"{kernel(SETUP)}(0): <module>"), open_workspace(root))
     assert {owner: (m.path, m.confidence, m.first_line) for owner, m in matched.items()} == {
-        name: ("nb.ipynb", 1.0, 3),
+        name: ("nb.ipynb", 1.0, 4),
         kernel(SETUP): ("nb.ipynb", 1.0, 1),
     }
-    # IPython drops the two empty lines: its line 4 is line 6 of the cell, line 8 of the notebook's text.
-    assert matched[name].here(parse_label(f"{name}(4): step")).line == 8
-    assert matched[name].here(parse_label(f"{name}(0): <module>")).line == 3
+    # IPython drops the two empty lines: its line 4 is line 6 of the cell, line 9 of the notebook's text.
+    assert matched[name].here(parse_label(f"{name}(4): step")).line == 9
+    assert matched[name].here(parse_label(f"{name}(0): <module>")).line == 4
     assert matched[name].here(parse_label(f"{name}(4): <cell line: 4>")) == Label(
-        matched[name].here(parse_label(f"{name}(4): step")).kind, "<module>", name, 8
+        matched[name].here(parse_label(f"{name}(4): step")).kind, "<module>", name, 9
     )
 
 
@@ -86,21 +86,21 @@ def test_older_names_hold_another_hash(root: Path, digest) -> None:
     compiled = MODEL.lstrip("\n") + "\n"
     name = f"<ipython-input-9-{digest(compiled.encode()).hexdigest()[:12]}>"
     (found,) = match_cells(labels(f"{name}(4): step"), open_workspace(root)).values()
-    assert (found.path, found.first_line, found.confidence) == ("nb.ipynb", 3, 1.0)
+    assert (found.path, found.first_line, found.confidence) == ("nb.ipynb", 4, 1.0)
 
 
 def test_an_edited_cell_is_found_by_its_functions(root: Path) -> None:
     name = kernel(MODEL + "  # edited since")
     (found,) = match_cells(labels(f"{name}(1): build", f"{name}(4): step"), open_workspace(root)).values()
-    assert (found.first_line, found.confidence) == (3, 0.7)
+    assert (found.first_line, found.confidence) == (4, 0.7)
     (moved,) = match_cells(labels(f"{name}(5): build", f"{name}(9): step"), open_workspace(root)).values()
-    assert (moved.first_line, moved.confidence) == (3, 0.35)
+    assert (moved.first_line, moved.confidence) == (4, 0.35)
     assert match_cells(labels(f"{name}(1): other"), open_workspace(root)) == {}
 
 
 def test_an_edited_cell_without_functions_is_found_by_its_count(root: Path) -> None:
     (found,) = match_cells(labels("<ipython-input-7-000000000000>(3): <module>"), open_workspace(root)).values()
-    assert (found.first_line, found.confidence) == (3, 0.5)
+    assert (found.first_line, found.confidence) == (4, 0.5)
     assert match_cells(labels("<ipython-input-8-000000000000>(3): <module>"), open_workspace(root)) == {}
     assert match_cells(labels(f"{kernel('gone')}(3): <module>"), open_workspace(root)) == {}
 

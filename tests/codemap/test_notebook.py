@@ -82,16 +82,16 @@ def test_a_notebook_is_the_lines_of_its_code_cells() -> None:
     notebook = read_notebook(notebook_json("# Title", "import torch\n", "def f(x):\n    return x", markdown={0}))
     assert [(cell.number, cell.first_line, cell.source) for cell in notebook.cells] == [
         (2, 1, ("import torch", "")),
-        (3, 3, ("def f(x):", "    return x")),
+        (3, 4, ("def f(x):", "    return x")),
     ]
-    assert notebook.text == "import torch\n\ndef f(x):\n    return x"
-    assert [cell and cell.number for cell in map(notebook.cell_at, range(6))] == [None, 2, 2, 3, 3, None]
+    assert notebook.text == "import torch\n\n\ndef f(x):\n    return x\n"
+    assert [cell and cell.number for cell in map(notebook.cell_at, range(8))] == [None, 2, 2, 2, 3, 3, 3, None]
 
 
 def test_every_cell_is_a_module_of_its_own() -> None:
     file = parse_notebook("nb.ipynb", read_notebook(notebook_json("a = 1", "def f(x):\n    return x\nb = f(a)")))
     assert [(f.qualname, f.first_line, f.end_line) for f in file.functions] == [
-        ("<module>", 1, 4), ("<module>", 1, 1), ("<module>", 2, 4), ("f", 2, 3),
+        ("<module>", 1, 6), ("<module>", 1, 1), ("<module>", 3, 5), ("f", 3, 4),
     ]  # fmt: skip
     assert [len(f.node.body) for f in file.functions if isinstance(f.node, ast.Module)] == [3, 1, 2]
     assert cells_of(file) is not None
@@ -99,9 +99,9 @@ def test_every_cell_is_a_module_of_its_own() -> None:
 
 def test_a_cell_that_is_no_python_costs_the_others_nothing() -> None:
     notebook = read_notebook(notebook_json("a = 1", "pip install torch\nx", "b = 2"))
-    assert notebook.lines == ("a = 1", "", "", "b = 2")
+    assert notebook.lines == ("a = 1", "", "", "", "", "b = 2", "")
     assert notebook.problems == ("cell 2: line 1: invalid syntax",)
-    assert notebook.written[1] == "pip install torch"
+    assert notebook.written[2] == "pip install torch"
     file = parse_notebook("nb.ipynb", notebook)
     assert file.tree is not None and file.error == ""
 
@@ -111,7 +111,7 @@ def test_sources_are_lists_or_texts() -> None:
         {"cell_type": "code", "source": ["a = 1\n", "b = 2"], "outputs": [{"data": {"image/png": "x" * 99}}]},
         {"cell_type": "code", "source": "c = 3"},
     ]
-    assert read_notebook(json.dumps({"cells": cells}).encode()).lines == ("a = 1", "b = 2", "c = 3")
+    assert read_notebook(json.dumps({"cells": cells}).encode()).lines == ("a = 1", "b = 2", "", "c = 3", "")
 
 
 @pytest.mark.parametrize(
@@ -136,4 +136,4 @@ def test_what_is_no_python_notebook_says_why(data: bytes, said: str) -> None:
 
 
 def test_an_empty_notebook_is_an_empty_file() -> None:
-    assert notebook_of([]).text == "" and notebook_of([(1, "", None)]).lines == ("",)
+    assert notebook_of([]).text == "" and notebook_of([(1, "", None)]).lines == ("", "")

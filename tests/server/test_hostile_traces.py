@@ -89,5 +89,5 @@ def test_a_hostile_trace_gives_a_valid_report_and_opens_nothing_else(
     document = json.loads(to_json(report), parse_constant=pytest.fail)
     VALIDATOR.validate(document)
     json.loads(to_sarif(report, all_patterns(), "1"), parse_constant=pytest.fail)
-    assert "\x1b" not in to_text(report, lambda path, line: None, lambda slug: "").plain
+    assert "\x1b" not in to_text(report, lambda place: None, lambda slug: "").plain
     assert not [name for name in opened if not name.startswith((str(path), str(ROOT), sys.prefix, sys.base_prefix))]

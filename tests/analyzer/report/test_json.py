@@ -42,7 +42,7 @@ def test_the_keys_are_those_of_schema_1_in_their_order():
         "stale",
     ]  # fmt: skip
     assert list(finding["evidence"][0]) == ["id", "name", "value", "unit", "events"]
-    place = ["path", "line", "column", "end_line", "end_column", "qualname", "how", "confidence", "grain"]
+    place = ["path", "line", "column", "end_line", "end_column", "qualname", "how", "confidence", "grain", "cell"]
     assert list(finding["location"]) == place
     assert list(finding["related"][0]["location"]) == list(finding["location"])
     assert list(finding["fixes"][0]) == ["id", "title", "safety", "edits"]

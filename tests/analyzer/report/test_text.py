@@ -12,7 +12,7 @@ SOURCE = {("src/vit.py", 22): "\tattn = (q @ k.transpose(-2, -1)) * self.scale"}
 
 
 def shown(report):
-    return to_text(report, lambda path, line: SOURCE.get((path, line)), lambda slug: f"why {slug}").plain
+    return to_text(report, lambda place: SOURCE.get((place.path, place.line)), lambda slug: f"why {slug}").plain
 
 
 def test_every_finding_has_a_line_that_editors_can_parse():
@@ -85,7 +85,7 @@ def test_nothing_in_a_trace_steers_the_terminal_or_passes_for_a_finding():
     finding = replace(FULL, message=hostile, evidence=(Evidence("x", hostile, hostile, hostile),), title=hostile)
     finding = replace(finding, related=(Related(hostile, ATTENTION),))
     trace = replace(REPORT.trace, paths=(hostile,), device=hostile, problems=(hostile,))
-    text = to_text(Report(trace, (finding,)), lambda path, line: "\x1b[31m# \u202e", lambda slug: "").plain
+    text = to_text(Report(trace, (finding,)), lambda place: "\x1b[31m# \u202e", lambda slug: "").plain
     assert "\u241b]0;title" in text
     assert "\u241b[31m# \ufffd" in text
     assert not set(text) & set("\x1b\x07\x9b\u202e\r")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,11 @@ _ODD_START = 1.0
 """Cost of starting elsewhere than at the head of a loop."""
 _MOST_REACHED = 600
 _MOST_POSITIONS = 400
+_UNSEEN = 0.5
+_OWN = 0.2
+"""Cost of an unnamed operator up to which it is known well what runs there."""
+_NEAR = 5
+"""How many events to both sides say whether the program fits here."""
 _QUIET = frozenset({"detach", "alias", "to", "lift_fresh", "resolve_conj", "resolve_neg", "empty", "detach_", "view"})
 """Operators that libraries run on the way."""
 
@@ -51,6 +56,10 @@ class Match:
     """That the function is."""
     sizes: int
     """How many sizes and numbers of the source it was recognised by."""
+    is_named: bool = False
+    """Whether it is an operator that the program says, not merely one that unseen code may run."""
+    is_odd: bool = False
+    """Whether the program does not lead there, or not at all says what the event is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +69,19 @@ class Aligned:
     matches: tuple[Match, ...]
     cost: float
     """Surprises in all."""
+
+    @property
+    def unseen(self) -> int:
+        """Events that are explained by nothing but code that is not in the workspace."""
+        return sum(
+            match.is_explained and not match.is_named and match.expected is not None and match.expected.anything > _OWN
+            for match in self.matches
+        )
+
+    @property
+    def score(self) -> float:
+        """Surprises for each event; what may be anything is half a surprise."""
+        return (self.cost + _UNSEEN * self.unseen) / max(len(self.matches), 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +158,7 @@ class Aligner:
             stage = stages[number]
             matches.append(self._decide(stage, positions, forward[number], ahead, number, labels[number]))
             ahead = _back(stage, len(positions[number]), ahead)
-        return Aligned(tuple(reversed(matches)), float(forward[-1].min()))
+        return Aligned(_by_neighbours(matches[::-1]), float(forward[-1].min()))
 
     def _advance(self, nodes: _Nodes, costs: _Costs, label: Label) -> tuple[_Stage, _Nodes, _Costs]:
         """One event further: the transitions kept, and the positions after it with their costs."""
@@ -180,8 +202,10 @@ class Aligner:
         chosen = int(node[best])
         expected = self._program.nodes[chosen] if chosen < self._count else None
         is_explained = best < len(moves) + len(jumps)
+        is_odd = best >= len(moves)
         known = 0
-        if expected is not None and is_explained and expected.inputs is not None and label.name in expected.names:
+        is_named = expected is not None and is_explained and label.name in expected.names
+        if is_named and expected is not None and expected.inputs is not None:
             known = expected.inputs.cost(label.inputs)[1]
         return Match(
             expected,
@@ -189,6 +213,8 @@ class Aligner:
             _sureness(total, self._statement[node], best),
             _sureness(total, self._function[node], best),
             known,
+            is_named,
+            is_odd,
         )
 
     def _fit(self, label: Label) -> _Fits:
@@ -275,6 +301,20 @@ def _back(stage: _Stage, count: int, ahead: _Costs) -> _Costs:
     np.minimum.at(costs, stage.source, stage.cost + ahead[stage.target])
     np.minimum.at(costs, stage.stay_source, ahead[stage.stay_target] + np.float32(stage.stay_cost))
     return costs
+
+
+def _by_neighbours(matches: Sequence[Match]) -> tuple[Match, ...]:
+    """The matches, those less sure round which the program does not fit."""
+    odd = np.concatenate([[0], np.cumsum([match.is_odd for match in matches])])
+    at = np.arange(len(matches))
+    first, last = np.maximum(at - _NEAR, 0), np.minimum(at + _NEAR + 1, len(matches))
+    fits = 1.0 - 0.7 * (odd[last] - odd[first]) / (last - first)
+    return tuple(
+        match
+        if share == 1.0
+        else replace(match, confidence=match.confidence * share, function_confidence=match.function_confidence * share)
+        for match, share in zip(matches, fits.tolist(), strict=True)
+    )
 
 
 def _sureness(total: _Costs, place: npt.NDArray[np.int64], best: int) -> float:

@@ -312,6 +312,8 @@ def _with(walker: Walker, node: ast.With | ast.AsyncWith, frame: Frame) -> Flow:
             value = call_method(walker, value, "__enter__", [], frame)
         if "profile" in ast.dump(item.context_expr) and not walker.forwards:
             walker.program.starts += walker.at
+        if isinstance(value, Generated):
+            value = join(list(value.yields))
         if item.optional_vars is not None:
             assign(walker, item.optional_vars, value, frame)
     try:

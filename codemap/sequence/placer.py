@@ -10,18 +10,23 @@ from dataclasses import dataclass
 from ...analyzer.findings import Grain, How, Location
 from ...analyzer.timeline.model import Phase, Timeline
 from ...analyzer.trace.model import DEVICE_CATEGORIES, NONE, OpInputs
+from ..expressions import last_name
 from ..knowledge import Knowledge
 from ..recorded import RecordedFiles
 from ..statements import Place, location_of
 from .beam import Aligned, Aligner, Label, Match
 from .candidates import programs
 from .events import BACKWARD, Segment, segments
-from .program import Site
+from .program import Expected, Site
 
 _LEAST_LINE = 0.6
 """Below this confidence no line is named."""
 _LEAST_FUNCTION = 0.6
-_MOST_COST = 0.75
+_MOST_CALL = 0.6
+"""Confidence in a call of code that could not be followed."""
+_MOST_FUNCTION = 0.75
+"""Where not even the line is sure, so often the function is right."""
+_MOST_COST = 0.35
 """Surprises for each event above which the trace is of another program."""
 _GOOD_COST = 0.2
 """Surprises for each event below which no other program is tried."""
@@ -116,7 +121,7 @@ class SequencePlacer:
         best: tuple[float, Aligner] | None = None
         for program in programs(self._known, self._files):
             aligner = Aligner(program)
-            cost = aligner.align(labels).cost / len(labels)
+            cost = aligner.align(labels).score
             if best is None or cost < best[0]:
                 best = cost, aligner
             if cost < _GOOD_COST:
@@ -137,37 +142,60 @@ class SequencePlacer:
     def _place(self, found: _Found, at: int) -> Place | None:
         match = found.aligned.matches[at]
         if match.is_explained and match.expected is not None:
-            return self._stated(match, match.expected.site, match.confidence, match.function_confidence)
+            if _is_swallowed(match.expected, found.segment.names[at]):
+                return None
+            leads_on = self._leads_on(match.expected, found.segment.names[at])
+            return self._stated(match, match.expected.site, match.confidence, match.function_confidence, leads_on)
         before, after = _neighbour(found, at, -1), _neighbour(found, at, 1)
         if before is None or after is None or before.expected is None or after.expected is None:
             return None
         one, other = before.expected.site, after.expected.site
         sureness = min(before.confidence, after.confidence) * 0.8
         function = min(before.function_confidence, after.function_confidence) * 0.8
-        if one.statement is other.statement:
-            return self._stated(before, one, sureness, function)
-        return self._stated(before, one, 0.0, function) if one.function is other.function else None
+        if one.statement is other.statement and not _is_swallowed(before.expected, found.segment.names[at]):
+            leads_on = self._leads_on(before.expected, found.segment.names[at])
+            return self._stated(before, one, sureness, function, leads_on)
+        return self._stated(before, one, 0.0, function, False) if one.function is other.function else None
 
-    def _stated(self, match: Match, site: Site, confidence: float, function: float) -> Place | None:
+    def _leads_on(self, expected: Expected, name: str) -> bool:
+        """Whether an event at a call of the program's own code belongs to the code that is called, which could not be
+        followed there."""
+        node = expected.site.node
+        if name in expected.names or not isinstance(node, ast.Call):
+            return False
+        called = last_name(node.func)
+        return any(self._files.facts(path).defines(called) for path in self._files.holding(called))
+
+    def _stated(self, match: Match, site: Site, confidence: float, function: float, leads_on: bool) -> Place | None:
         """A place at the site's statement, or where that is unsure at its function's header."""
         file = self._known.file(site.path)
         how = How.SHAPE if match.sizes else How.ORDER
         callers = self._callers(site)
         if confidence >= _LEAST_LINE:
-            location = location_of(file, site.statement, site.qualname, how, round(confidence, 3))
-            return Place(location, _line(site.node, location.line), callers)
+            grain = Grain.CALL if leads_on else Grain.LINE
+            sureness = round(min(confidence, _MOST_CALL) if leads_on else confidence, 3)
+            location = location_of(file, site.statement, site.qualname, how, sureness, grain)
+            note = "" if grain is Grain.LINE else "somewhere inside what is called here"
+            return Place(location, _line(site.node, location.line), callers, note)
         if function < _LEAST_FUNCTION or site.function is None:
             return None
-        location = location_of(file, site.function, site.qualname, how, round(function, 3), Grain.FUNCTION)
+        sureness = round(min(function, _MOST_FUNCTION), 3)
+        location = location_of(file, site.function, site.qualname, how, sureness, Grain.FUNCTION)
         return Place(location, location.line, callers, "somewhere inside")
 
     def _callers(self, site: Site) -> tuple[Location, ...]:
         found: list[Location] = []
         caller = site.caller
-        while caller is not None and len(found) < _MOST_CALLERS:
+        # Where a function is tried by itself, nothing of the program calls it.
+        while caller is not None and caller.path and len(found) < _MOST_CALLERS:
             found.append(location_of(self._known.file(caller.path), caller.statement, caller.qualname, How.ORDER))
             caller = caller.caller
         return tuple(found)
+
+
+def _is_swallowed(expected: Expected, name: str) -> bool:
+    """Whether an event only might be what a loop's next item runs: what nothing explains ends up there."""
+    return name not in expected.names and isinstance(expected.site.node, (ast.For, ast.AsyncFor))
 
 
 def _neighbour(found: _Found, at: int, step: int) -> Match | None:

@@ -20,8 +20,8 @@ from .recorded import RecordedFiles
 from .sequence.events import BACKWARD, LOADER, STEP, ZERO_GRAD
 from .statements import Place, line_of, location_of
 
-_BETWEEN, _IN_FUNCTION, _ONLY_ONE = 0.75, 0.65, 0.55
-"""Confidence in the only statement that fits: between its neighbours' lines, in their function, in the program."""
+_BETWEEN, _ONLY_ONE = 0.75, 0.55
+"""Confidence in the only statement that fits: between its neighbours' lines, in the program."""
 _ONE_FUNCTION, _ONE_FILE = 0.5, 0.4
 _NEIGHBOURS = 24
 """Events on each side that are asked for their place."""
@@ -90,10 +90,10 @@ class ByOperator:
         if len(functions) == 1:
             local = [site for site in sites if (site.path, site.function.qualname) in functions]
             between = [site for site in local if _lies_between(site, before, after)]
-            for fitting, confidence in ((between, _BETWEEN), (local, _IN_FUNCTION)):
-                if len({id(site.statement) for site in fitting}) == 1:
-                    return self._at(fitting[0], confidence)
-            sites = local or sites
+            if len({id(site.statement) for site in between}) == 1:
+                return self._at(between[0], _BETWEEN)
+            if local:
+                return self._in_function(local, name)
         return self._holding(sites, name)
 
     def _holding(self, sites: Sequence[OpSite], name: str) -> Place | None:
@@ -101,18 +101,25 @@ class ByOperator:
         statements = {id(site.statement) for site in sites}
         if len(statements) == 1:
             return self._at(sites[0], _ONLY_ONE)
-        first, file = sites[0], self._known.file(sites[0].path)
-        note = f"any of {len(statements)} statements can run {name.strip('@').replace('_', ' ')}"
-        if len({(site.path, site.function.qualname) for site in sites}) == 1 and first.function.name != "<module>":
-            where = location_of(
-                file, first.function.node, first.function.qualname, How.OPERATOR, _ONE_FUNCTION, Grain.FUNCTION
-            )
-            return Place(where, where.line, (), f"{note} here")
+        if len({(site.path, site.function.qualname) for site in sites}) == 1:
+            return self._in_function(sites, name)
         if len({site.path for site in sites}) == 1:
-            end = len(file.lines[0]) + 1
-            where = Location(first.path, 1, 1, 1, end, "<module>", How.OPERATOR, _ONE_FILE, Grain.FILE)
-            return Place(where, 1, (), f"{note} of this file")
+            return self._in_file(sites, name, _ONE_FILE)
         return None
+
+    def _in_function(self, sites: Sequence[OpSite], name: str) -> Place:
+        """The function that holds all the sites; the file, for a module's own statements."""
+        function, file = sites[0].function, self._known.file(sites[0].path)
+        if function.name == "<module>":
+            return self._in_file(sites, name, _ONE_FUNCTION)
+        where = location_of(file, function.node, function.qualname, How.OPERATOR, _ONE_FUNCTION, Grain.FUNCTION)
+        return Place(where, where.line, (), f"{_ways(sites, name)} here")
+
+    def _in_file(self, sites: Sequence[OpSite], name: str, confidence: float) -> Place:
+        file = self._known.file(sites[0].path)
+        end = len(file.lines[0]) + 1
+        where = Location(file.path, 1, 1, 1, end, "<module>", How.OPERATOR, confidence, Grain.FILE)
+        return Place(where, 1, (), f"{_ways(sites, name)} in this file")
 
     def _at(self, site: OpSite, confidence: float) -> Place:
         file = self._known.file(site.path)
@@ -145,6 +152,11 @@ class ByOperator:
             parent = tree.parent[rows]
             self._tops[thread] = rows[(parent == NONE) | (tree.op[parent] == NONE)]
         return self._tops[thread]
+
+
+def _ways(sites: Sequence[OpSite], name: str) -> str:
+    count, what = len({id(site.statement) for site in sites}), name.strip("@").replace("_", " ")
+    return f"any of {count} statements can run {what}" if count > 1 else f"a statement can run {what}"
 
 
 def _called(place: Place) -> Place:

@@ -1,8 +1,9 @@
 """How often a place with some confidence is right, for each way of finding it.
 
 `python -m bench.codemap.calibration FOLDER` reads what `python -m bench.codemap --traces FOLDER` recorded. Operators
-count equally here, as readers meet places one by one; a place that says only which function, block or file is right
-where that is. The exit status is 1 if a class of places is more than a tenth less often right than it says.
+count equally here, as readers meet places one by one; a place that says only which function, call, block or file is
+right where the operator ran in it or in what it called. The exit status is 1 if a class of places is more than a tenth
+less often right than it says.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from torchtraceap.analyzer.findings import Grain, How
+from torchtraceap.analyzer.findings import Grain, How, Location
 from torchtraceap.codemap.project import open_workspace
+from torchtraceap.codemap.statements import Place
 
 from .recorder import MARKS, TRACE
 from .score import Verdict, judge
@@ -52,40 +54,58 @@ class Row:
         return self.count < LEAST or self.right >= self.claimed - TOLERANCE
 
 
-def calibrate(verdicts: Iterable[Verdict]) -> Iterator[Row]:
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A place, and whether it says the truth."""
+
+    location: Location
+    is_right: bool
+
+
+def calibrate(judged: Iterable[Judged]) -> Iterator[Row]:
     """One row for each way, grain and class of confidence, the best way first."""
-    groups: dict[tuple[How, Grain, float], list[Verdict]] = {}
-    for verdict in verdicts:
-        if verdict.place is not None:
-            where = verdict.place.location
-            upper = next(bound for bound in BOUNDS if where.confidence <= bound)
-            groups.setdefault((where.how, where.grain, upper), []).append(verdict)
+    groups: dict[tuple[How, Grain, float], list[Judged]] = {}
+    for one in judged:
+        upper = next(bound for bound in BOUNDS if one.location.confidence <= bound)
+        groups.setdefault((one.location.how, one.location.grain, upper), []).append(one)
     order = list(How)
     for (how, grain, upper), group in sorted(groups.items(), key=lambda g: (order.index(g[0][0]), g[0][1], -g[0][2])):
-        confidences = [verdict.place.location.confidence for verdict in group if verdict.place is not None]
-        right = sum(_is_right(verdict) for verdict in group)
-        yield Row(how, grain, upper, len(group), sum(confidences) / len(group), right / len(group))
+        claimed = sum(one.location.confidence for one in group)
+        yield Row(how, grain, upper, len(group), claimed / len(group), sum(one.is_right for one in group) / len(group))
 
 
-def _is_right(verdict: Verdict) -> bool:
+def _is_right(verdict: Verdict, stack: Place | None) -> bool:
+    """Whether a place is right. `stack` is the place by the whole recording, whose callers count for what says no line:
+    an operator ran inside each function that called its own."""
     if verdict.place is None or verdict.place.location.grain is Grain.LINE:
         return verdict.is_right
-    if verdict.place.location.grain is Grain.FILE:
-        return verdict.place.location.path == verdict.truth.mark.path
-    return verdict.is_function
+    where = verdict.place.location
+    above = (stack.location, *stack.callers) if stack is not None else ()
+    if where.grain is Grain.FILE:
+        return any(one.path == where.path for one in above)
+    if where.grain is Grain.CALL:
+        return any((one.path, one.line) == (where.path, where.line) for one in above)
+    return any((one.path, one.qualname) == (where.path, where.qualname) for one in above)
 
 
-def judged(folder: Path, modes: Sequence[Mode]) -> Iterator[Verdict]:
-    """The verdicts over every recording of the folder, stripped in each way."""
+def judged(folder: Path, modes: Sequence[Mode]) -> Iterator[Judged]:
+    """The places of every recording of the folder, stripped in each way."""
     for recording in sorted(path.parent for path in folder.glob(f"*/{MARKS}")):
         workspace = open_workspace(recording / "src")
         every, document = read_truth(recording), msgspec.json.decode((recording / TRACE).read_bytes())
         with tempfile.TemporaryDirectory() as temporary:
             stripped = Path(temporary) / TRACE
-            for mode in modes:
+            stacks: dict[int, Place | None] = {}
+            for mode in (Mode.STACK, *(mode for mode in modes if mode is not Mode.STACK)):
                 truths = [truth for truth in every if mode is not Mode.TAG or truth.is_tagged]
                 stripped.write_bytes(msgspec.json.encode(strip(document, mode)))
-                yield from judge(stripped, workspace, truths)[0]
+                verdicts, _ = judge(stripped, workspace, truths)
+                if mode is Mode.STACK:
+                    stacks = {verdict.truth.external_id: verdict.place for verdict in verdicts}
+                if mode in modes:
+                    right = [_is_right(verdict, stacks.get(verdict.truth.external_id)) for verdict in verdicts]
+                    pairs = zip(verdicts, right, strict=True)
+                    yield from (Judged(v.place.location, is_right) for v, is_right in pairs if v.place is not None)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

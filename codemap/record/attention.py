@@ -7,7 +7,7 @@ and their sources are in attention_measures.py. Imported in the recorded process
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from .attention_measures import (
 )
 from .attention_watch import Attended, Observer, Watch
 from .extras import ExtraContext
+from .hooks import has_compiled
 from .options import RecordOptions
 
 OWN_STEPS = 4
@@ -71,7 +72,7 @@ class AttentionExtra(Observer):
         self._grids: list[tuple[int, int]] = []
         self._unprojected: _Unprojected | None = None
         self._writing: Any = None
-        self._notes: list[str] = []
+        self._is_compiled = False
         self._outside = False
 
     # The run
@@ -79,8 +80,9 @@ class AttentionExtra(Observer):
     def start(self, context: ExtraContext) -> None:
         """Begin to watch, unless the model is compiled: hooks would make it compile again."""
         self._names = context.paths
-        if any(_is_compiled(module) for root in context.roots.values() for module in root.modules()):
-            self._notes.append("--attention: the model is compiled; attention is measured in uncompiled models only")
+        modules = (module for root in context.roots.values() for module in root.modules())
+        self._is_compiled = has_compiled() or any(map(_is_compiled, modules))
+        if self._is_compiled:
             return
         self._watch.begin()
 
@@ -100,17 +102,28 @@ class AttentionExtra(Observer):
     def finish(self, recording: Recording, trace: Path) -> Recording:
         """Add what could not be measured, and why."""
         self._end_writing()
+        notes = list(self._problems())
+        if not self._layers and not notes:
+            notes = ["no attention was found in the model"]
+        return msgspec.structs.replace(
+            recording, notes=(*recording.notes, *(f"{self.title}: {note}" for note in notes))
+        )
+
+    def _problems(self) -> Iterator[str]:
+        if self._is_compiled:
+            yield "the model is compiled; attention is measured in uncompiled models only"
         if self._watch.failure:
-            self._notes.append(f"--attention: looking at an attention failed: {self._watch.failure}")
+            yield f"looking at an attention failed: {self._watch.failure}"
         if self._outside:
-            self._notes.append("--attention: attention outside of any module was left out")
+            yield "attention outside of any module was left out"
         for layer in self._layers.values():
             if layer.most_attended > 1:
-                told = f"--attention: {layer.name} attends {layer.most_attended} times a call; it was left out"
-                self._notes.append(told)
-        if not self._layers and not self._notes:
-            self._notes.append("--attention: no attention was found in the model")
-        return msgspec.structs.replace(recording, notes=(*recording.notes, *self._notes))
+                yield f"{layer.name} attends {layer.most_attended} times a call; it was left out"
+
+    def tallies(self) -> Iterator[tuple[str, Tally]]:
+        """What was summed up, by the path of the layer."""
+        for layer in self._layers.values():
+            yield layer.name, layer.tally
 
     def _end_writing(self) -> None:
         if self._writing is not None:

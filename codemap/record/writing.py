@@ -104,9 +104,9 @@ class Writer:
             table = FileTable(self._files)
             recording = self._recording(recorded, plan, by, survey, totals, table)
             recording = measuring.finish(recording, self._waiting[0] if self._waiting else trace)
-            for note in measuring.notes:
+            for note in (*measuring.notes, *recording.notes):
                 recorded.note(note)
-            write_recording(trace, msgspec.structs.replace(recording, notes=tuple(recorded.notes) + recording.notes))
+            write_recording(trace, msgspec.structs.replace(recording, notes=tuple(recorded.notes)))
             if self._waiting is not None:
                 self._waiting[0].replace(self._waiting[1])
                 self._waiting = None

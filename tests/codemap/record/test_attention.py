@@ -361,6 +361,21 @@ def test_checkpointed_attention_is_measured_once_for_its_gradient() -> None:
     assert checkpointed.importance == pytest.approx(plain.importance, rel=1e-3)
 
 
+def test_compiled_models_are_left_alone_and_said() -> None:
+    model = nn.Sequential(Fused())
+    compiled = torch.compile(model, backend="eager")
+    found, extra, _ = measured(compiled, lambda: compiled(inputs()))
+    assert found == []
+    assert "compiled" in extra.finish(Recording(), Path()).notes[0]
+    torch._dynamo.utils.counters.clear()
+
+
+def test_notes_do_not_grow_when_the_file_is_written_again() -> None:
+    model = nn.Sequential(nn.Linear(4, 4))
+    _, extra, _ = measured(model, training(model, torch.randn(2, 3, 4)))
+    assert extra.finish(Recording(), Path()).notes == extra.finish(Recording(), Path()).notes
+
+
 def test_windows_and_grids() -> None:
     assert windows(14) == [1, 2, 3, 4, 6, 8, 12]
     assert windows(2) == [1]

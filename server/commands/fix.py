@@ -10,7 +10,7 @@ import stat
 import sys
 import tempfile
 import tokenize
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -18,9 +18,13 @@ from rich.console import Console
 from rich.text import Text
 
 from ...analyzer.detected import Options
-from ...analyzer.findings import Finding, Fix, Safety, Severity
+from ...analyzer.findings import Finding, Fix, Safety, Severity, TextEdit
 from ...analyzer.report.printable import printable
+from ...codemap.disk import ReadLimits, read_inside
 from ...codemap.edits import apply_to_files, compatible
+from ...codemap.in_cells import in_cell
+from ...codemap.notebook import cells_of, read_notebook
+from ...codemap.notebook_edits import edited_notebook
 from ...codemap.project import ProjectWorkspace
 from .inputs import examine, with_inputs
 
@@ -54,20 +58,17 @@ def fix(
     chosen = dict.fromkeys(each for finding in wanted if (each := choose(finding, unsafe)) is not None)
     texts = _texts(outcome.workspace, {edit.path for each in chosen for edit in each.edits})
     taken, left = compatible(chosen, texts)
-    changed = apply_to_files(texts, [edit for each in taken for edit in each.edits])
     try:
-        for path, text in changed.items():
-            if text == texts[path]:
-                continue
+        for path, old, new in _changed(outcome.workspace, texts, [edit for each in taken for edit in each.edits]):
             if only_diff:
-                _print_diff(path, texts[path], text)
+                _print_diff(path, old, new)
             else:
-                write_source(outcome.workspace, path, texts[path], text)
+                write_source(outcome.workspace, path, old, new)
     except (OSError, ValueError) as error:
         stderr.print(f"error: {printable(str(error))}", style="red", markup=False)
         sys.exit(FAILED)
     if outcome.report is not None:
-        _tell(stderr, taken, left, wanted, unsafe, only_diff)
+        _tell(stderr, outcome.workspace, taken, left, wanted, unsafe, only_diff)
     sys.exit(FAILED if outcome.errors else 0)
 
 
@@ -115,9 +116,31 @@ def _lines(text: str) -> list[str]:
 
 
 def _texts(workspace: ProjectWorkspace, paths: Iterable[str]) -> dict[str, str]:
-    """The text of each file that is inside the workspace and could be decoded."""
-    files = ((path, workspace.file(path)) for path in paths)
-    return {path: file.text for path, file in files if file is not None and not file.error}
+    """The text of each file that is inside the workspace and could be decoded; of a notebook, that of its cells."""
+    files = {path: file for path in paths if (file := workspace.file(path)) is not None and not file.error}
+    notebooks = {path: notebook for path, file in files.items() if (notebook := cells_of(file)) is not None}
+    return {
+        path: "\n".join(notebooks[path].written) if path in notebooks else file.text for path, file in files.items()
+    }
+
+
+def _changed(
+    workspace: ProjectWorkspace, texts: Mapping[str, str], edits: Sequence[TextEdit]
+) -> Iterator[tuple[str, str, str]]:
+    """Path, old and new content of every file that the edits change."""
+    for path, text in apply_to_files(texts, edits).items():
+        file = workspace.file(path)
+        notebook = cells_of(file) if file is not None else None
+        if text == texts[path]:
+            continue
+        if notebook is None:
+            yield path, texts[path], text
+        else:
+            data = read_inside(workspace.root, path, ReadLimits()) or b""
+            if read_notebook(data) != notebook:
+                raise ValueError(f"{path} has changed meanwhile; left as it is")
+            new = edited_notebook(data, notebook, [edit for edit in edits if edit.path == path])
+            yield path, data.decode("utf-8"), new.decode("utf-8")
 
 
 def _print_diff(path: str, old: str, new: str) -> None:
@@ -126,12 +149,18 @@ def _print_diff(path: str, old: str, new: str) -> None:
         click.secho(line, fg=colour, nl=False)
 
 
-def _label(each: Fix) -> str:
-    return printable(f"{each.edits[0].path}:{each.edits[0].line}: {each.title} [{each.id}]")
+def _label(each: Fix, workspace: ProjectWorkspace) -> str:
+    edit = each.edits[0]
+    file = workspace.file(edit.path)
+    notebook = cells_of(file) if file is not None else None
+    edit = edit if notebook is None else in_cell(edit, notebook)
+    where = f"{edit.path}:{edit.line}" if edit.cell is None else f"{edit.path}, cell {edit.cell}, line {edit.line}"
+    return printable(f"{where}: {each.title} [{each.id}]")
 
 
 def _tell(
     stderr: Console,
+    workspace: ProjectWorkspace,
     taken: Sequence[Fix],
     left: Sequence[Fix],
     wanted: Sequence[Finding],
@@ -140,9 +169,9 @@ def _tell(
 ) -> None:
     verb = "would fix" if only_diff else "fixed"
     for each in taken:
-        stderr.print(Text(f"{verb} {_label(each)}"))
+        stderr.print(Text(f"{verb} {_label(each, workspace)}"))
     for each in left:
-        stderr.print(Text(f"left {_label(each)}: it overlaps another fix, or its file cannot be read"))
+        stderr.print(Text(f"left {_label(each, workspace)}: it overlaps another fix, or its file cannot be read"))
     only_unsafe = sum(choose(finding, unsafe) is None and bool(finding.fixes) for finding in wanted)
     if only_unsafe:
         stderr.print(f"{only_unsafe} more with --unsafe")

@@ -77,6 +77,8 @@ class Replacement:
     end_column: int
     new_end_line: int
     new_end_column: int
+    is_inferred: bool = False
+    """It was made out from two texts: what became what is a guess."""
 
     def after(self, line: int, column: int) -> tuple[int, int]:
         """Where a position at or behind the replaced text now is."""
@@ -118,7 +120,9 @@ def line_blocks(old: str, new: str) -> tuple[tuple[int, int, int, int], ...]:
 def differences(old: str, new: str) -> tuple[Replacement, ...]:
     """Line-wise replacements that turn `old` into `new`, to be applied in order."""
     # A block's new line number is its place: everything above it has been replaced by the time it is applied.
-    return tuple(Replacement(c + 1, 1, c + 1 + b - a, 1, c + 1 + d - c, 1) for a, b, c, d in line_blocks(old, new))
+    return tuple(
+        Replacement(c + 1, 1, c + 1 + b - a, 1, c + 1 + d - c, 1, True) for a, b, c, d in line_blocks(old, new)
+    )
 
 
 def moved(place: Spanned, edit: Replacement) -> Spanned:

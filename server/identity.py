@@ -79,6 +79,11 @@ def unchanged(known: Written, lines: Sequence[str], place: Spanned) -> Spanned |
     return _put(known, lines, place, place.line - 1) if is_there else None
 
 
+def without_doubles(known: Written, lines: Sequence[str]) -> Written:
+    """What is known of a statement that is gone from a text: the same lines elsewhere in it are another statement."""
+    return replace(known, is_single=False) if _starts(lines, known.lines) else known
+
+
 def is_edited(known: Written, lines: Sequence[str], place: HasSpan) -> bool:
     """Whether a place shows the statement that it was put on after an edit of it, and nothing else."""
     now = tuple(line.strip() for line in _own_lines(lines, place))

@@ -13,7 +13,8 @@ from ..codemap.fixes.base import Confirmation, DeviceFacts
 from ..codemap.source import SourceFile, split_lines
 from ..codemap.suppress import is_suppressed
 from .documents import Replacement, differences, lines_with_ends, moved, touches
-from .identity import Words, Written, found_again, is_edited, unchanged, words_of, written
+from .following import follow
+from .identity import Words, Written, found_again, is_edited, unchanged, without_doubles, words_of, written
 from .merge import Held, Merge, Seen
 from .messages import Analyzed
 from .places import moved_finding, speaks_of
@@ -71,6 +72,7 @@ class _Spot:
     finding: Finding
     is_edited: bool
     is_lost: bool
+    written: Written | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +217,7 @@ class FolderState:
         self._remember(path, old)
         self._texts[path] = text
         past = self._past[path].get(hash(text))
+        edits = tuple(edits)
         for change in edits:
             self._merge.update(lambda seen, change=change: _edited(seen, path, change))
             self._marks = {
@@ -223,8 +226,34 @@ class FolderState:
             self._repaired = [moved(one, change) if one.path == path else one for one in self._repaired]
         if past is not None and past.text == text:
             self._return_to(past)
+        elif any(change.is_inferred for change in edits):
+            self._follow(path, old, text)
         self._check(path)
         return True
+
+    def _follow(self, path: str, old: str, text: str) -> None:
+        """Find the statements of the text `old`, which was just left, in the one that it became."""
+        before = self._past[path][hash(old)].spots
+        following = follow(path, old, text) if before else None
+        if following is None:
+            return
+        lines = lines_with_ends(self._texts[path])
+
+        def change(seen: Seen) -> Seen:
+            spot = before.get(seen.id)
+            where = None if spot is None else spot.finding.location
+            if spot is None or where is None or where.path != path or spot.is_lost or _is_empty(where):
+                return seen
+            known = seen.written
+            now = following.location(where)
+            if now is None:
+                left = known if known is None else without_doubles(known, lines)
+                return replace(seen, is_edited=True, is_lost=True, written=left)
+            is_edited = seen.is_edited or known is None or unchanged(known, lines, now) is None
+            found = replace(seen.finding, location=now)
+            return replace(seen, finding=found, written=self._written(now, self._texts), is_edited=is_edited)
+
+        self._merge.update(change)
 
     def _remember(self, path: str, text: str) -> None:
         """Keep where everything is in a text that is about to be left."""
@@ -234,7 +263,7 @@ class FolderState:
             path,
             text,
             {
-                one.id: _Spot(one.finding, one.is_edited, one.is_lost)
+                one.id: _Spot(one.finding, one.is_edited, one.is_lost, one.written)
                 for one in self.seen
                 if speaks_of(one.finding, path)
             },
@@ -393,7 +422,7 @@ def _returned(seen: Seen, past: _Past) -> Seen:
         location=there.location if _path_of(there) == _path_of(now) == past.path else now.location,
         related=there.related if is_told_alike else now.related,
     )
-    return replace(seen, finding=finding, is_edited=spot.is_edited, is_lost=spot.is_lost)
+    return replace(seen, finding=finding, is_edited=spot.is_edited, is_lost=spot.is_lost, written=spot.written)
 
 
 def _path_of(finding: Finding) -> str:
@@ -405,10 +434,12 @@ def _checked(seen: Seen, path: str, lines: tuple[str, ...]) -> Seen:
     where = seen.finding.location
     if seen.written is None or where is None or where.path != path:
         return seen
-    exact = None if _is_empty(where) else unchanged(seen.written, lines, where)
+    # Of equal statements a lost one may stand on another.
+    may_be_there = not _is_empty(where) and (seen.written.is_single or not seen.is_lost)
+    exact = unchanged(seen.written, lines, where) if may_be_there else None
     exact = exact or found_again(seen.written, lines, where)
     if exact is None:
-        is_lost = _is_empty(where) or not is_edited(seen.written, lines, where)
+        is_lost = seen.is_lost or _is_empty(where) or not is_edited(seen.written, lines, where)
         return seen if is_lost == seen.is_lost else replace(seen, is_lost=is_lost)
     if exact == where:
         return replace(seen, is_lost=False) if seen.is_lost else seen

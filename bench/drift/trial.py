@@ -53,14 +53,14 @@ def compare(before: Rendered, after: Rendered) -> Counts:
             lost, gone = (lost + 1, gone) if number in after.line_of else (lost, gone + 1)
             continue
         found = at_line[match.unit.node.lineno]
-        if found in _same(number, before, after):
+        if found in same(number, before, after):
             right += 1
         else:
             wrong.append(f"{before.text_of[number]} (line {line}) -> {after.text_of[found]} ({match.unit.node.lineno})")
     return Counts(right, lost, gone, tuple(wrong))
 
 
-def _same(number: int, before: Rendered, after: Rendered) -> set[int]:
+def same(number: int, before: Rendered, after: Rendered) -> set[int]:
     """The statements of `after` that are number `number` of `before`."""
     text = before.text_of[number]
     if text.startswith(("def ", "class ")):

@@ -50,7 +50,10 @@ class Extra(Protocol):
         ...
 
     def finish(self, recording: Recording, trace: Path) -> Recording:
-        """What it has measured, added to what is written beside the trace. The trace file is complete."""
+        """What it has measured, added to what is written beside the trace, whose file is complete.
+
+        Called for each time that this is written: when the full steps are over, and at the end.
+        """
         ...
 
 

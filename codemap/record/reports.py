@@ -105,7 +105,7 @@ def problem(reports: Sequence[Report], was_loaded: bool) -> str:
     seen = max((report.steps_seen for report in reports), default=0)
     if seen:
         return (
-            f"nothing was recorded: the program ended after {seen} steps, before its warm-up was over. "
-            "--warm-up 0 records from the first step"
+            f"nothing was recorded: the program ended after {seen} steps, while it still warmed up or was measured "
+            "otherwise. Let it run longer; --warm-up 0 records from the first step"
         )
     return "nothing was recorded: no optimizer step was seen, nor a second call of the outermost module"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from ..building.program import Program as Models
 from ..building.signatures import Arguments, bind, signature_of
 from ..building.values import BoundMethod, FunctionValue, ModuleValue, Unknown, Value, join
 from ..knowledge import Knowledge
 from ..recorded import RecordedFiles
+from .likeness import fits_of
 from .program import Program
 from .walker import Walker
 
@@ -18,20 +19,23 @@ _MOST_MODELS = 8
 _MOST_FUNCTIONS = 40
 _STEPS = frozenset(("training_step", "validation_step", "test_step", "predict_step", "train_step"))
 """Methods of a model that a library's trainer calls."""
-_MODELS = frozenset("model net network module encoder generator backbone student teacher self".split(" "))
+_MODELS = frozenset(
+    ("model", "net", "network", "module", "encoder", "generator", "backbone", "student", "teacher", "self")
+)
 """What a parameter is called that is a model."""
 _OF_A_STEP = frozenset(("backward", "zero_grad"))
 
 
-def programs(known: Knowledge, files: RecordedFiles) -> Iterator[Program]:
-    """The scripts of the workspace, those first that look most like a training or inference run; then its models and
-    the functions that use one, each by itself: what calls them may be code that is not there."""
-    paths = sorted(files.paths(), key=lambda path: -_script_score(known, path))
-    for path in paths[:_MOST_SCRIPTS]:
-        if _script_score(known, path) > 0:
-            walker = Walker(known)
-            walker.walk_script(path)
-            yield walker.program
+def programs(known: Knowledge, files: RecordedFiles, words: Collection[str] = ()) -> Iterator[Program]:
+    """The scripts of the workspace, those first that hold most of the `words` and look most like a training or
+    inference run; then its models and the functions that use one, each by itself: what calls them may be code that is
+    not there."""
+    scores = {path: score for path in files.paths() if (score := _script_score(known, path)) > 0}
+    fits = fits_of(known, files, list(scores), words) if len(scores) > 1 else dict.fromkeys(scores, 0.0)
+    for path in sorted(scores, key=lambda path: (-fits[path], -scores[path]))[:_MOST_SCRIPTS]:
+        walker = Walker(known)
+        walker.walk_script(path)
+        yield walker.program
     walker = Walker(known)
     walker.walk_calls(_calls(walker, Models(known, files).roots()[:_MOST_MODELS], files))
     yield walker.program
@@ -53,9 +57,7 @@ def _script_score(known: Knowledge, path: str) -> int:
     return score
 
 
-def _calls(
-    walker: Walker, models: tuple[ModuleValue, ...], files: RecordedFiles
-) -> Iterator[tuple[Value, Arguments]]:
+def _calls(walker: Walker, models: tuple[ModuleValue, ...], files: RecordedFiles) -> Iterator[tuple[Value, Arguments]]:
     """The functions that use a model, the steps of models, and the models."""
     functions = [one for path in files.paths() for one in _functions(walker, path)]
     called = {_callee(part) for one in functions for part in ast.walk(one.node) if isinstance(part, ast.Call)}

@@ -34,12 +34,15 @@ _ODD_START = 1.0
 _MOST_REACHED = 600
 _MOST_POSITIONS = 400
 _UNSEEN = 0.5
+_FILLED = 0.4
 _OWN = 0.2
 """Cost of an unnamed operator up to which it is known well what runs there."""
 _NEAR = 5
 """How many events to both sides say whether the program fits here."""
-_QUIET = frozenset({"detach", "alias", "to", "lift_fresh", "resolve_conj", "resolve_neg", "empty", "detach_", "view"})
+_QUIET = frozenset({"alias", "to", "lift_fresh", "resolve_conj", "resolve_neg", "detach_", "view"})
 """Operators that libraries run on the way."""
+_FILLING = frozenset({"empty", "detach", "uniform_", "normal_", "fill_", "zero_", "erfinv_"})
+"""Operators that making a layer runs, which no program is walked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,8 @@ class Aligned:
     matches: tuple[Match, ...]
     cost: float
     """Surprises in all."""
+    fillings: int = 0
+    """Unexplained events that only fill the parameters of layers."""
 
     @property
     def unseen(self) -> int:
@@ -81,7 +86,7 @@ class Aligned:
     @property
     def score(self) -> float:
         """Surprises for each event; what may be anything is half a surprise."""
-        return (self.cost + _UNSEEN * self.unseen) / max(len(self.matches), 1)
+        return (self.cost + _UNSEEN * self.unseen - _FILLED * self.fillings) / max(len(self.matches), 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +163,11 @@ class Aligner:
             stage = stages[number]
             matches.append(self._decide(stage, positions, forward[number], ahead, number, labels[number]))
             ahead = _back(stage, len(positions[number]), ahead)
-        return Aligned(_by_neighbours(matches[::-1]), float(forward[-1].min()))
+        placed = _by_neighbours(matches[::-1])
+        fillings = sum(
+            not match.is_explained and label.name in _FILLING for match, label in zip(placed, labels, strict=True)
+        )
+        return Aligned(placed, float(forward[-1].min()), fillings)
 
     def _advance(self, nodes: _Nodes, costs: _Costs, label: Label) -> tuple[_Stage, _Nodes, _Costs]:
         """One event further: the transitions kept, and the positions after it with their costs."""
@@ -326,4 +335,6 @@ def _sureness(total: _Costs, place: npt.NDArray[np.int64], best: int) -> float:
 
 def _unexplained(label: Label) -> float:
     """Cost of an event that nothing in the program explains."""
+    if label.name in _FILLING:
+        return 0.5
     return 0.6 if label.name in _QUIET else 1.6

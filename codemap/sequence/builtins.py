@@ -45,7 +45,10 @@ def walk_builtin(walker: Walker, callee: LibraryValue, given: Arguments, frame: 
         return _mapped(walker, given, frame)
     if name in ("getattr", "setattr", "super"):
         return walker.plain_call(callee, given, frame)
-    if name in ("enumerate", "zip", "iter", "list", "tuple", "reversed") and (passed := passed_on(name, given)) is not None:
+    if (
+        name in ("enumerate", "zip", "iter", "list", "tuple", "reversed")
+        and (passed := passed_on(name, given)) is not None
+    ):
         return passed
     value = walker.called(callee, given, frame)
     if name in ("print", "str", "repr"):

@@ -17,6 +17,9 @@ from .walker import NUMBER, SURE, UNSURE, Generated, Loop, Number, Walker, holds
 
 _MOST_UNROLLED = 64
 _MOST_UNROLLED_NODES = 5_000
+_JOINING = ("empty", "lift_fresh", "detach_", "to", "select", "unbind", "resolve_conj")
+_SHUFFLING = ("empty", "random_", "item", "randperm", "resolve_conj", "resolve_neg", "unbind")
+"""What a data loader's joining of items, and its start, show as."""
 _RAISED = 3.0
 """Cost of an exception being raised just here."""
 LOADER_CLASS = "torch.utils.data.DataLoader"
@@ -120,6 +123,8 @@ def _for(walker: Walker, node: ast.For | ast.AsyncFor, frame: Frame) -> Flow:
     value = walker.evaluate(node.iter, frame)
     items = items_of(walker, value)
     loader = find_loader(walker, node.iter, frame)
+    if loader is not None:
+        walker.note(_SHUFFLING, 0.0, 0.02)
     if isinstance(value, TensorValue) or (isinstance(value, Unknown) and loader is None and may_be_tensor(value)):
         walker.note(ITERATE, UNSURE)
     if items is not None and MORE not in items and len(items) <= _MOST_UNROLLED:
@@ -292,7 +297,7 @@ def walk_loader(walker: Walker, loader: Value, frame: Frame) -> None:
     if collate is not None and not isinstance(collate, Unknown):
         walker.call(collate, Arguments([Unknown("a batch's items")]), walker.node, frame)
     else:
-        walker.note(["stack", "empty", "lift_fresh", "detach_", "to", "select", "unbind", "resolve_conj"], 0.0, 0.05)
+        walker.note({"stack": 0.0, **dict.fromkeys(_JOINING, 0.2)}, 0.0, 0.05)
         walker.wildcard(0.35, 0.0)
 
 

@@ -16,7 +16,7 @@ from ..recorded import RecordedFiles
 from ..statements import Place, location_of
 from .beam import Aligned, Aligner, Label, Match
 from .candidates import programs
-from .events import BACKWARD, Segment, segments
+from .events import BACKWARD, RANGE, Segment, segments
 from .program import Expected, Site
 
 _LEAST_LINE = 0.6
@@ -119,7 +119,7 @@ class SequencePlacer:
         typical = sorted(inside, key=len)[len(inside) // 2]
         labels = self._labels(typical)
         best: tuple[float, Aligner] | None = None
-        for program in programs(self._known, self._files):
+        for program in programs(self._known, self._files, self._words(parts)):
             aligner = Aligner(program)
             cost = aligner.align(labels).score
             if best is None or cost < best[0]:
@@ -129,6 +129,11 @@ class SequencePlacer:
         if best is None or best[0] > _MOST_COST:
             return None
         return best[1], max(0.0, 1.0 - best[0] / _MOST_COST / 2)
+
+    def _words(self, parts: Sequence[Segment]) -> frozenset[str]:
+        """What the program's text is likely to hold: names of operators, ranges and classes of modules."""
+        names = {name.removeprefix(RANGE) for part in parts for name in part.names}
+        return frozenset(names | {name for part in parts for one in part.within for name in one.modules or ()})
 
     def _labels(self, part: Segment) -> list[Label]:
         table = self._trace.input_table

@@ -259,11 +259,17 @@ def walk_layer(walker: Walker, module: ModuleValue, given: Arguments, frame: Fra
     name = layer_name(module.dotted) or module.dotted.rpartition(".")[2]
     if name == "Sequential":
         value = given.args[0] if given.args else Unknown("an input")
-        for item in module.items():
-            if item is MORE:
-                walker.wildcard(0.35, 0.0)
-                continue
-            value = walker.call(item, Arguments([value]), walker.node, frame)
+        items = module.items()
+        if MORE in items and walker.at:
+            walker.join_nodes([walker.program.add(None, walker.at)])
+        head = walker.at
+        for item in items:
+            if item is not MORE:
+                value = walker.call(item, Arguments([value]), walker.node, frame)
+            elif head:
+                # How many follow is not known: of the same kinds, most likely.
+                walker.program.link(walker.at, head[0])
+                walker.at = [*head, *walker.at]
         return value
     if name in ("DataParallel", "DistributedDataParallel") and "module" in module.attributes:
         walker.note(["broadcast_tensors", "scatter", "_broadcast_coalesced"], 0.0, 0.1)
@@ -383,9 +389,7 @@ def _walk_library(walker: Walker, callee: LibraryValue, given: Arguments, frame:
 
 def _walk_applied(walker: Walker, given: Arguments, frame: Frame) -> Value:
     """A hand-written `torch.autograd.Function`: it shows as an operator of its own name, with its operators inside."""
-    node = walker.node
-    held = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
-    cls = walker.evaluated(held, frame) if held is not None else None
+    cls = given.args[0] if given.args else None
     if not isinstance(cls, ClassValue):
         walker.wildcard(0.3, 0.3)
         return TensorValue(None, "")
@@ -393,7 +397,7 @@ def _walk_applied(walker: Walker, given: Arguments, frame: Frame) -> Value:
     walker.note([cls.name], 1.0)
     forward = find(walker, cls, "forward")
     if isinstance(forward, FunctionValue):
-        walker.call(forward, Arguments([Unknown("the context"), *given.args], given.kwargs), node, frame)
+        walker.call(forward, Arguments([Unknown("the context"), *given.args[1:]], given.kwargs), walker.node, frame)
     return TensorValue(None, "")
 
 

@@ -100,7 +100,7 @@ FUNCTIONS = {
     "numpy": "?detach ?to ?resolve_conj ?resolve_neg",
     "tolist": "?resolve_conj ?resolve_neg ?item*",
     "item": "item",
-    "tensor": "?empty ?to ?lift_fresh ?detach_",
+    "tensor": "?empty ?to lift_fresh ?detach_",
     "as_tensor": "?empty ?lift_fresh ?to",
     "new_tensor": "empty to lift_fresh detach_",
     "from_numpy": "lift_fresh",

@@ -23,9 +23,11 @@ from ..building.values import (
     ClassValue,
     Frame,
     FunctionValue,
+    LibraryValue,
     ModuleValue,
     Names,
     ObjectValue,
+    PartialValue,
     TensorValue,
     Unknown,
     Value,
@@ -174,7 +176,9 @@ class Walker(Machine):
         from .operands import walk_expression
 
         if self.muted:
-            return super().evaluate(node, frame)
+            value = super().evaluate(node, frame)
+            is_attribute = isinstance(node, ast.Attribute) and node.attr == "apply"
+            return self._applied(super().evaluate(node.value, frame), value) if is_attribute else value
         function = frame.function
         if function is not None and node is function.node.body and self.here.function is not function.node:
             found: list[Value] = []
@@ -262,9 +266,16 @@ class Walker(Machine):
                 choices = [one for one in held.alternatives if isinstance(one, (ModuleValue, ObjectValue))]
                 if choices:
                     return join([get_attribute(self, one, node.attr, node, frame) for one in _differing(choices)])
-            return get_attribute(self, held, node.attr, node, frame)
+            return self._applied(held, get_attribute(self, held, node.attr, node, frame))
         finally:
             self.node = kept
+
+    def _applied(self, held: Value, value: Value) -> Value:
+        """`Function.apply` with the class that it was taken from, wherever it is handed on to."""
+        is_apply = (
+            isinstance(value, LibraryValue) and value.dotted.startswith("torch.autograd.") and value.name == "apply"
+        )
+        return PartialValue(value, (held,), {}) if is_apply and isinstance(held, ClassValue) else value
 
     def plain_evaluate(self, node: ast.expr, frame: Frame) -> Value:
         """An expression as the evaluator follows it."""

@@ -48,13 +48,19 @@ class History:
 
     def seen(self, path: str) -> Version | None:
         """The file's text when the trace was first placed; None if that was not here."""
-        if self._store is None:
-            return None
-        if self._seen is None:
-            known = [self._store.sources_of(trace) for trace in self._traces]
-            self._seen = {path: blob for sources in known for path, blob in sources.items()}
-        text = self._store.text(self._seen[path]) if path in self._seen else None
+        blob = self._first_seen().get(path)
+        text = self._store.text(blob) if self._store is not None and blob is not None else None
         return None if text is None else Version(text, "as it was when the trace was first analysed")
+
+    def seen_files(self) -> frozenset[str]:
+        """The files that the trace ran when it was first placed."""
+        return frozenset(self._first_seen())
+
+    def _first_seen(self) -> Mapping[str, str]:
+        if self._seen is None:
+            known = [self._store.sources_of(trace) for trace in self._traces] if self._store is not None else []
+            self._seen = {path: blob for sources in known for path, blob in sources.items()}
+        return self._seen
 
     def versions(self, path: str, time_ns: int) -> tuple[Version, ...]:
         """The file's text in the commit that was checked out at a time, and in the first one made after it."""

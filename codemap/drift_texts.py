@@ -126,8 +126,7 @@ class _Finder:
         if not path or present is None:
             self._renamed(owner, labels)
             return
-        seen = self._history.seen(path)
-        versions = [*([seen] if seen is not None else []), *self._versions(path)]
+        versions = [*self._seen(path), *self._versions(path)]
         others = {version.text: version for version in reversed(versions) if version.text != present}
         fits = self._share(labels, present) == 1.0
         if not others:
@@ -149,6 +148,13 @@ class _Finder:
     def _versions(self, path: str) -> tuple[Version, ...]:
         return self._history.versions(path, self._time_ns) if self._time_ns else ()
 
+    def _seen(self, path: str) -> tuple[Version, ...]:
+        seen = self._history.seen(path)
+        return () if seen is None else (seen,)
+
+    def _files_then(self) -> frozenset[str]:
+        return self._history.files_at(self._time_ns) if self._time_ns else frozenset()
+
     def _comes_with_trace(self) -> bool:
         return self._history.comes_with_trace()
 
@@ -157,13 +163,12 @@ class _Finder:
         names = [label for label in labels if not label.name.startswith("<")]
         if is_library(owner) or not names:
             return
-        files = self._history.files_at(self._time_ns) if self._time_ns else frozenset()
-        parts = path_parts(owner)
-        old = _likest(owner, [file for file in files if file.rpartition("/")[2] == parts[-1]])
-        for version in self._versions(old) if old and old not in self._recorded else ():
-            if self._share(labels, version.text) == 1.0:
-                self._add(old, version.text, version.origin, self._heirs(version.text, ""))
-                return
+        for files, versions in ((self._history.seen_files(), self._seen), (self._files_then(), self._versions)):
+            old = _likest(owner, [file for file in files if file.rpartition("/")[2] == path_parts(owner)[-1]])
+            for version in versions(old) if old and old not in self._recorded else ():
+                if self._share(labels, version.text) == 1.0:
+                    self._add(old, version.text, version.origin, self._heirs(version.text, ""))
+                    return
         fitting = [path for path in self._defining(names) if self._share(names, self._workspace.text(path) or "") == 1]
         is_known = len({label.name for label in names}) > 1 or (
             len(names) == 1 and names[0].name not in ("forward", "main", "__init__", "__call__")

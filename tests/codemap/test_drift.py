@@ -132,6 +132,19 @@ def test_what_was_seen_before_is_remembered_without_a_repository(tmp_path: Path)
     assert "removed or rewritten" in str(located(root, "matmul", History(root, [trace], store)))
 
 
+def test_a_file_renamed_and_edited_is_found_by_what_was_seen_before(tmp_path: Path) -> None:
+    root, store = write(tmp_path / "src", old__model=MODEL), SourceStore(tmp_path / "cache")
+    trace = tmp_path / "run.json"
+    trace.write_text("{}")
+    first = History(root, [trace], store)
+    located(root, "matmul", first, file="old/model.py")
+    first.keep()
+    (root / "old/model.py").unlink()
+    write(root, new__net=EDITED, other="import torch\n")
+    found = located(root, "matmul", History(root, [trace], store), file="old/model.py")
+    assert isinstance(found, Place) and (found.location.path, found.location.line) == ("new/net.py", 15)
+
+
 def test_a_damaged_memory_says_nothing(tmp_path: Path) -> None:
     store, trace = SourceStore(tmp_path / "cache"), tmp_path / "run.json"
     trace.write_text("{}")

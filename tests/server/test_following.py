@@ -11,42 +11,16 @@ from hypothesis import strategies as st
 from lsprotocol import types as lsp
 from pygls.workspace import PositionCodec
 
-from bench.drift.programs import Rendered, edited, random_program, render
+from bench.drift.programs import edited, random_program, render
+from bench.drift.states import shown, state_of
 from bench.drift.trial import same
-from torchtraceap.codemap.drift_units import units_of
-from torchtraceap.codemap.source import parse_source
-from torchtraceap.codemap.statements import location_of
 from torchtraceap.server.following import MOST_CHARACTERS, follow
 from torchtraceap.server.protocol import SourceDocument
-from torchtraceap.server.state import FolderState
 
-from .reports import finding, place, report
-from .test_state import answer
+from .reports import place
 
 OLD = "import os\n\n\ndef f(x):\n    y = slow( x )\n    return y\n"
 NEW = "import os\nimport sys\n\n\ndef g(x):\n    y = slow(\n        x,\n    )\n    return y\n"
-
-
-def state_of(program: Rendered) -> FolderState:
-    """A folder with a finding on every statement."""
-    file = parse_source("a.py", program.text)
-    found = []
-    for number, line in program.line_of.items():
-        unit = units_of(file).at(line)
-        if unit is not None and not unit.defines:
-            found.append(finding(f"number-{number}", location_of(file, unit.node, unit.scope)))
-    state = FolderState()
-    state.take(answer(report(*found), {"a.py": program.text}), "t", 1, lambda path: program.text)
-    return state
-
-
-def shown(state: FolderState) -> dict[int, tuple[int, int]]:
-    """Line and column of each finding by its statement's number."""
-    return {
-        int(seen.finding.slug.removeprefix("number-")): (where.line, where.column)
-        for seen in state.findings_in("a.py")
-        if (where := seen.finding.location)
-    }
 
 
 @pytest.mark.parametrize("way", ["on disk", "whole document", "one range"])
@@ -67,8 +41,8 @@ def test_a_rewritten_text_keeps_each_finding_on_its_statement(way: str, seed: in
         document.apply_change(lsp.TextDocumentContentChangeWholeDocument(after.text) if way[0] == "w" else change)
         state.edit("a.py", document.take_edits(), document.source)
     at_line = {line: number for number, line in after.line_of.items()}
-    for number, (line, _) in shown(state).items():
-        assert at_line.get(line) in same(number, before, after)
+    for name, (line, *_) in shown(state).items():
+        assert at_line.get(line) in same(int(name), before, after)
     state.sync("a.py", before.text)
     assert shown(state) == first
 

@@ -54,9 +54,10 @@ class Locator:
         return self._recorded
 
     def locate(self, row: int) -> Place | None:
-        """The place of event `row`; a backward event is placed at its forward operator. None if there is none."""
+        """The place of event `row`; a backward event is placed at its forward operator, unless code of the program ran
+        it. None if there is none."""
         forward = int(self._timeline.forward_op[row])
-        anchor = row if forward == NONE else forward
+        anchor = row if forward == NONE or self._stacks.is_within_operator(row) else forward
         place = self._placed(anchor)
         if self._by_operator is None or (place is not None and place.location.grain is Grain.LINE):
             return place

@@ -76,6 +76,13 @@ class Stacks:
             places = self._in_call_stack(row)
         return _with_callers(places) or self._by_recorded_line(row)
 
+    def is_within_operator(self, row: int) -> bool:
+        """Whether an operator called the code of the workspace that ran `row`: a hand-written `backward`, a block that
+        the backward pass computes again."""
+        frames = self.frames.chain(row) if self.frames.has_any else []
+        own = next((frame for frame in frames if parse_label(self._trace.name_of(frame)).owner in self.paths), NONE)
+        return own != NONE and int(self._tree.op[own]) != NONE
+
     # Recorded lines
 
     def _by_recorded_line(self, row: int) -> Place | None:

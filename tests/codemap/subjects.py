@@ -277,3 +277,22 @@ def distances(a: Tensor, b: Tensor) -> list[float]:
             gap = (u - v).pow(2).sum().sqrt()
             out.append(gap.item() if gap > 0.5 else 0.0)
     return out
+
+
+class Swish(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        s = torch.sigmoid(x)
+        ctx.save_for_backward(x, s)
+        return x * s
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, s = ctx.saved_tensors
+        inner = 1 + x * (1 - s)
+        return grad * s * inner
+
+
+def swish():
+    x = torch.randn(8, requires_grad=True)
+    Swish.apply(x).sum().backward()

@@ -104,6 +104,16 @@ def test_backward_work_is_placed_on_the_forward_line(tmp_path: Path) -> None:
     }
 
 
+def test_a_backward_pass_written_by_hand_is_placed_on_its_own_lines(tmp_path: Path) -> None:
+    timeline = record(subjects.swish, SUBJECTS, tmp_path / "trace.json")
+    locator = Locator(timeline, open_workspace(SUBJECTS.parent))
+    lines = SUBJECTS.read_text().splitlines()
+    rows = timeline.trace.rows_named(["aten::rsub", "aten::mul"])
+    places = [locator.locate(int(row)) for row in rows]
+    found = Counter(lines[place.line - 1].strip() for place in places if place is not None)
+    assert found == {"return x * s": 1, "inner = 1 + x * (1 - s)": 2, "return grad * s * inner": 2}
+
+
 def test_a_huge_function_is_still_aligned() -> None:
     count = 300
     body = "".join(f"    x{i} = torch.relu(x) + y.f{i % 7}(x[{i}:])\n    if x{i}: z = g{i}(x)\n" for i in range(count))

@@ -288,6 +288,16 @@ class CounterRow:
 
 
 @dataclass(frozen=True, slots=True)
+class SampleRow:
+    """What the driver said of the device over some steps of a recording run."""
+
+    name: str
+    """With its unit: `gpu_busy_pct`, `memory_used_bytes`, `sm_clock_mhz`, `power_w`."""
+    mean: float
+    largest: float
+
+
+@dataclass(frozen=True, slots=True)
 class Tables:
     """All tables of a report."""
 
@@ -298,6 +308,8 @@ class Tables:
     """Only where they were asked for: there are hundreds."""
     counters: tuple[CounterRow, ...] = ()
     """Where hardware counters were recorded; what takes longest first."""
+    device_samples: tuple[SampleRow, ...] = ()
+    """Where the driver was asked while recording."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,25 +3,38 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping
 
-from ..analyzer.findings import AttentionRow, CounterRow, FeatureMapRow, HeadRow, LayoutChangeRow, Location, Tables
+from ..analyzer.findings import (
+    AttentionRow,
+    CounterRow,
+    FeatureMapRow,
+    HeadRow,
+    LayoutChangeRow,
+    Location,
+    SampleRow,
+    Tables,
+)
 from ..analyzer.timeline.attention import AttentionLayer, attention_table
 from ..analyzer.timeline.counters import KernelCounters, kernel_counters
 from ..analyzer.timeline.feature_maps import FeatureMap, feature_maps
 from ..analyzer.timeline.layout_changes import LayoutChange, layout_changes
 from ..analyzer.timeline.model import Timeline
 from ..analyzer.trace.model import NONE, Dims
+from ..analyzer.trace.recording import DEVICE
 from .locate import Locator
 
 
 def tables(timeline: Timeline, locator: Locator | None = None, *, with_feature_maps: bool = False) -> Tables:
     """All tables of a timeline; places stay unknown without a locator."""
     maps = feature_maps(timeline) if with_feature_maps else ()
+    recording = timeline.trace.recording
     return Tables(
         attention=tuple(_attention(layer, locator) for layer in attention_table(timeline)),
         layout_changes=tuple(_layout_change(change, locator) for change in layout_changes(timeline)),
         feature_maps=tuple(_feature_map(one, locator) for one in maps),
         counters=tuple(_counters(one) for one in kernel_counters(timeline)),
+        device_samples=tuple(_samples(recording.counters.get(DEVICE, {}))) if recording is not None else (),
     )
 
 
@@ -81,6 +94,15 @@ def _attention(layer: AttentionLayer, locator: Locator | None) -> AttentionRow:
         communication_us_per_step=round(layer.communication_us_per_step, 3),
         heads_measured=tuple(HeadRow(one.head, one.importance, one.work_share) for one in layer.head_shares),
     )
+
+
+def _samples(figures: Mapping[str, float]) -> Iterator[SampleRow]:
+    """`x_mean` and `x_max` make the row of x."""
+    for name, mean in figures.items():
+        subject = name.removesuffix("_mean")
+        largest = figures.get(f"{subject}_max")
+        if subject != name and largest is not None:
+            yield SampleRow(subject, mean, largest)
 
 
 def _counters(one: KernelCounters) -> CounterRow:

@@ -2,9 +2,8 @@
 
 Why it is slow: all heads of a layer are of one size, whatever they are worth; of many trained models a good part of the
 heads can go without the result changing.
-Trace: a layer's per-head importance, recorded by the program, with heads under a quarter of an even share (a
-twentieth where it was measured without gradients, which ranks heads badly), and the time of its attention and its
-projections.
+Trace: a layer's per-head importance, recorded by the program, with heads under a quarter of an even share (a tenth
+where it was measured without gradients, which is less sure), and the time of its attention and its projections.
 Edit: the attention and the projections of its module take the share of the heads that are kept.
 Gate: recordings without the statistics; layers that would lose all their heads keep the best one.
 """
@@ -24,8 +23,8 @@ from .measured_attention import MeasuredLayer, measured_layers, projections_of, 
 
 WEAK_SHARE = 0.25
 """A head is weak whose importance is under this share of an even one."""
-WEAK_SHARE_BY_NORM = 0.05
-"""The same where only the length of what heads add is known: that ranks heads badly, and next to nothing is nothing."""
+WEAK_SHARE_BY_NORM = 0.1
+"""The same where only the length of what heads add is known: that ranks heads less surely (bench/attention)."""
 
 
 def find(timeline: Timeline) -> Iterator[Candidate]:

@@ -18,6 +18,7 @@ from ..findings import (
     Location,
     Report,
     Safety,
+    SampleRow,
     Severity,
     TraceSummary,
 )
@@ -54,6 +55,7 @@ def to_text(report: Report, line_of: LineOf, why_of: WhyOf) -> Text:
             text.append_text(_details(finding, why_of(finding.slug)))
     text.append_text(_attention(report.tables.attention))
     text.append_text(_counters(report.tables.counters))
+    text.append_text(_samples(report.tables.device_samples))
     text.append("\n" + count_line(report) + together(report.trace) + "\n")
     text.plain = printable(text.plain)
     return text
@@ -230,6 +232,22 @@ def _counters(rows: Sequence[CounterRow]) -> Text:
     return text
 
 
+UNITS = (("_pct", 1.0, "%"), ("_bytes", 1e-9, "GB"), ("_mhz", 1.0, "MHz"), ("_w", 1.0, "W"))
+"""By the ending of a sample's name: factor and unit as a person reads it."""
+
+
+def _samples(rows: Sequence[SampleRow]) -> Text:
+    """What the driver said while recording, in one line: "gpu busy 63 % (at most 98 %)"."""
+    parts = [
+        f"{one_line(row.name.removesuffix(ending)).replace('_', ' ')} "
+        f"{row.mean * factor:.3g} {unit} (at most {row.largest * factor:.3g} {unit})"
+        for row in rows
+        for ending, factor, unit in UNITS
+        if row.name.endswith(ending)
+    ]
+    return Text(f"\ndevice while recording: {', '.join(parts)}\n" if parts else "")
+
+
 def _of_kernel(row: CounterRow) -> list[str]:
     """What was counted of a kernel, in words."""
     figures = (
@@ -242,7 +260,7 @@ def _of_kernel(row: CounterRow) -> list[str]:
         (row.flops, 1e-9, "GFLOP on plain cores"),
     )
     known = [f"{value * scale:.3g} {unit}" for value, scale, unit in figures if value is not None]
-    return known or [f"{_plural(row.launches, 'launch')} measured"]
+    return known or [f"measured {_plural(row.launches, 'time')}"]
 
 
 def _plural(count: int, noun: str) -> str:

@@ -12,6 +12,8 @@ from pathlib import Path
 import msgspec
 
 SUFFIX = ".torchtraceap.json"
+DEVICE = "device"
+"""Key of the driver's figures in `Recording.counters`."""
 FORMAT = 1
 """Raised when an older reader would misread the file."""
 _TRACE_SUFFIXES = (".json", ".json.gz")
@@ -138,7 +140,7 @@ class Recording(msgspec.Struct, frozen=True):
     """By "External id" of an operator: the line of the program's own code that was being executed."""
     modules: tuple[RecordedModule, ...] = ()
     counters: dict[str, dict[str, float]] = {}
-    """"device" -> figure -> value, as sampled while recording; see docs/counters.md."""
+    """`DEVICE` -> figure -> value, as sampled while recording; see docs/counters.md."""
     launches: LaunchCounters = LaunchCounters()
     """Hardware counters of kernel launches, measured in steps of their own."""
     notes: tuple[str, ...] = ()

@@ -8,6 +8,7 @@ modules themselves would switch off PyTorch's fast path. Code that `torch.compil
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -78,6 +79,8 @@ class Watch:
         self._observer = observer
         self._pending = _Pending()
         self._undo: list[Callable[[], object]] = []
+        self._wrapped: dict[int, Callable[..., Any]] = {}
+        """The wrappers of functions of modules, by the identity of the original."""
         self.failure = ""
         """What went wrong first; nothing is looked at after that."""
 
@@ -99,6 +102,7 @@ class Watch:
         ):
             if hasattr(place, name):
                 self._wrap(place, name, seen)
+        self._wrap_copies()
         for handle in (
             hooks.register_module_forward_pre_hook(self._enter),
             hooks.register_module_forward_hook(self._leave, always_call=True),
@@ -109,6 +113,7 @@ class Watch:
         """Stop, and leave everything as it was."""
         while self._undo:
             self._undo.pop()()
+        self._wrapped.clear()
 
     def _wrap(self, place: Any, name: str, seen: Callable[..., None]) -> None:
         original = getattr(place, name)
@@ -120,8 +125,21 @@ class Watch:
                 self._look(seen, result, args, kwargs)
             return result
 
+        if place is not torch.Tensor:
+            self._wrapped[id(original)] = wrapped
         setattr(place, name, wrapped)
         self._undo.append((lambda: setattr(place, name, original)) if is_own else (lambda: delattr(place, name)))
+
+    def _wrap_copies(self) -> None:
+        """Wrap what modules have taken by name: `from torch.nn.functional import scaled_dot_product_attention`."""
+        for module in list(sys.modules.values()):
+            if getattr(module, "__name__", "torch").partition(".")[0] == "torch":
+                continue
+            names = getattr(module, "__dict__", {})
+            for name, value in list(names.items()):
+                if (wrapped := self._wrapped.get(id(value))) is not None:
+                    names[name] = wrapped
+                    self._undo.append(lambda names=names, name=name, value=value: names.__setitem__(name, value))
 
     def _look(self, seen: Callable[..., None], *given: Any) -> None:
         self._pending.is_looking = True

@@ -16,13 +16,11 @@ from typing import Any
 
 import msgspec
 
-from ...analyzer.trace.recording import Recording
+from ...analyzer.trace.recording import DEVICE, Recording
 from .extras import ExtraContext
 from .options import RecordOptions
 
 PERIOD_S = 0.05
-DEVICE = "device"
-"""Key of the figures in `Recording.counters`."""
 _JOIN_S = 2.0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import jsonschema
 import pytest
@@ -10,8 +11,10 @@ import pytest
 from tests.shared import shared, shared_timeline
 from torchtraceap.analyzer.analysis import analyze
 from torchtraceap.analyzer.detected import Options
+from torchtraceap.analyzer.findings import SampleRow
 from torchtraceap.analyzer.report.json import json_schema, to_json
 from torchtraceap.analyzer.trace.read import read_trace
+from torchtraceap.analyzer.trace.recording import DEVICE, Recording
 from torchtraceap.codemap.place import place
 from torchtraceap.codemap.project import open_workspace
 from torchtraceap.codemap.tables import tables
@@ -49,4 +52,23 @@ def test_layout_changes_and_feature_maps_come_with_their_lines_and_validate() ->
     first = report.tables.feature_maps[0]
     assert (first.op, first.input_shape, first.output_shape) == ("conv2d", (4, 4, 128, 128), (4, 16, 128, 128))
     assert first.location is not None and (first.location.path, first.location.line) == ("src/unet_notebook.py", 69)
+    jsonschema.validate(json.loads(to_json(report)), json.loads(json_schema()))
+
+
+def test_counters_come_with_the_report_and_validate() -> None:
+    analysis = analyze(shared_timeline("traces/S18_hta_cupti_counters_alexnet.json.gz").trace)
+    report = place(analysis, None)
+    rows = {row.kernel: row for row in report.tables.counters}
+    sgemm = rows["ampere_sgemm_32x32_sliced1x4_tn"]
+    assert (sgemm.launches, sgemm.us_per_step, sgemm.dram_bytes) == (6, None, None)
+    assert sgemm.flops == pytest.approx(5.03e9, rel=0.01)
+    jsonschema.validate(json.loads(to_json(report)), json.loads(json_schema()))
+
+
+def test_what_the_driver_said_while_recording_is_told() -> None:
+    trace = shared_timeline("traces/S08_tracelens_vit_h100.json.gz").trace
+    figures = {"gpu_busy_pct_mean": 63.0, "gpu_busy_pct_max": 98.0, "samples": 12.0, "odd_mean": 1.0}
+    recorded = replace(trace, recording=Recording(counters={DEVICE: figures}))
+    report = place(analyze(recorded), None)
+    assert report.tables.device_samples == (SampleRow("gpu_busy_pct", 63.0, 98.0),)
     jsonschema.validate(json.loads(to_json(report)), json.loads(json_schema()))

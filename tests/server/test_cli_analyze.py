@@ -186,3 +186,17 @@ def test_wrong_arguments_exit_with_2_and_say_what_is_wrong(tmp_path, monkeypatch
     result = torchtraceap("analyze", *arguments)
     assert result.exit_code == 2
     assert message in result.stderr
+
+
+def test_counters_of_nsight_compute_are_joined(tmp_path):
+    counters = tmp_path / "counters.csv"
+    counters.write_text('"ID","Kernel Name","dram__bytes_read.sum"\n"","","Kbyte"\n"0","gemm","3"\n', "utf-8")
+    arguments = ("analyze", TRACE, "--source", LEAVES, "--format", "json", "--fail-on", "never", "--ncu", counters)
+    result = torchtraceap(*arguments)
+    assert result.exit_code == 0, result.stderr
+    (row,) = json.loads(result.stdout)["tables"]["counters"]
+    assert (row["kernel"], row["launches"], row["us_per_step"]) == ("gemm", 1, None)
+    counters.write_text("no table\n", "utf-8")
+    result = torchtraceap(*arguments)
+    assert result.exit_code == 2
+    assert "no counters of kernels" in result.stderr

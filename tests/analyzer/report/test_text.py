@@ -3,7 +3,7 @@
 from dataclasses import replace
 from itertools import pairwise
 
-from torchtraceap.analyzer.findings import Evidence, Grain, How, Related, Report, Tables
+from torchtraceap.analyzer.findings import CounterRow, Evidence, Grain, How, Related, Report, SampleRow, Tables
 from torchtraceap.analyzer.report.text import count_line, to_text
 
 from .reports import ATTENTION, EMPTY, FULL, LAYER, REPORT, SUMMARY, UNKNOWN
@@ -118,3 +118,25 @@ def test_a_finding_that_another_fix_removes_says_so():
 def test_what_has_no_place_any_more_says_why():
     text = shown(replace(REPORT, findings=(replace(FULL, location=None, stale="the file is gone"),)))
     assert "(no line any more)" in text and "stale     the file is gone; record again" in text
+
+
+def test_kernels_with_counters_are_listed_with_what_was_counted():
+    gemm = CounterRow("void gemm<4>(int)", 2, 140.0, 5e6, 71.4, 61.25, None, 5.0, None)
+    bare = CounterRow("k", 3, None, None, None, None, None, None, None)
+    text = shown(replace(EMPTY, tables=Tables(counters=(gemm, bare, *[bare] * 6))))
+    assert "hardware counters: 8 kernels\n" in text
+    line = "0.14 ms per step, 5 MB of DRAM traffic, 71.4 GB/s, 61.2 % L2 hits, 5 tensor core instructions"
+    assert f"  gemm<4>(int): {line}\n" in text
+    assert "  k: measured 3 times\n" in text
+    assert "  and 2 more; --format json has them all\n" in text
+
+
+def test_what_the_driver_said_is_one_line():
+    samples = (
+        SampleRow("gpu_busy_pct", 63.0, 98.0),
+        SampleRow("memory_used_bytes", 4.1e9, 4.2e9),
+        SampleRow("x", 1, 1),
+    )
+    text = shown(replace(EMPTY, tables=Tables(device_samples=samples)))
+    assert "\ndevice while recording: gpu busy 63 % (at most 98 %), memory used 4.1 GB (at most 4.2 GB)\n" in text
+    assert "device while" not in shown(EMPTY)

@@ -13,6 +13,7 @@ torch = pytest.importorskip("torch")
 
 from torch import Tensor, nn  # noqa: E402
 from torch.nn import functional  # noqa: E402
+from torch.nn.functional import scaled_dot_product_attention  # noqa: E402
 
 from tests.patterns.recorded import record  # noqa: E402
 from torchtraceap.analyzer.timeline.attention_stats import AttentionStatistics, statistics_of  # noqa: E402
@@ -68,7 +69,12 @@ class Folded(Fused):
         return torch.bmm(weights, v).unflatten(0, (-1, self.num_heads))
 
 
-WRITTEN = (Fused, ByHand, ByModules, ByEquation, Folded)
+class ByName(Fused):
+    def attend(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        return scaled_dot_product_attention(q, k, v)
+
+
+WRITTEN = (Fused, ByHand, ByModules, ByEquation, Folded, ByName)
 
 
 class Torch(nn.Module):
@@ -310,6 +316,7 @@ def test_everything_is_put_back() -> None:
     _, extra, _ = measured(model, training(model, inputs()))
     assert [getattr(place, name) for place, name in places] == before
     assert set(vars(torch.Tensor)) == own
+    assert scaled_dot_product_attention is functional.scaled_dot_product_attention is before[0]
     from torch.nn.modules import module
 
     assert not module._global_forward_hooks

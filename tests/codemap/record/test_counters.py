@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from torchtraceap.analyzer.trace.recording import Recording
+from torchtraceap.analyzer.trace.recording import DEVICE, Recording
 from torchtraceap.codemap.record import extras
 from torchtraceap.codemap.record.counters import CountersExtra, counters_in, missing_permission, unavailable
 from torchtraceap.codemap.record.extras import ExtraContext
 from torchtraceap.codemap.record.ncu import NcuExtra
-from torchtraceap.codemap.record.nvml import DEVICE, NvmlExtra, Samples, sample
+from torchtraceap.codemap.record.nvml import NvmlExtra, Samples, sample
 from torchtraceap.codemap.record.options import RecordOptions
 
 CONTEXT = ExtraContext(RecordOptions(), {}, {}, True)

@@ -18,6 +18,7 @@ from .beam import Aligned, Aligner, Label, Match
 from .candidates import programs
 from .events import BACKWARD, RANGE, Segment, segments
 from .program import Expected, Site
+from .within import Within
 
 _LEAST_LINE = 0.6
 """Below this confidence no line is named."""
@@ -55,6 +56,8 @@ class SequencePlacer:
         self._files = files
         self._at: dict[int, tuple[_Found, int]] | None = None
         """Row of each event -> its segment, and its number there."""
+        self._places: dict[int, Place | None] = {}
+        """By the event's row."""
         self._backwards: list[int] = []
         """Rows of the backward passes, in time order."""
 
@@ -66,7 +69,11 @@ class SequencePlacer:
                 row for row, (found, at) in self._at.items() if found.segment.names[at] == BACKWARD
             )
         event = self._event_of(row)
-        return self._place(*self._at[event]) if event is not None else None
+        if event is None:
+            return None
+        if event not in self._places:
+            self._places[event] = self._place(*self._at[event])
+        return self._places[event]
 
     # From a row to its event
 
@@ -150,17 +157,18 @@ class SequencePlacer:
             if _is_swallowed(match.expected, found.segment.names[at]):
                 return None
             leads_on = self._leads_on(match.expected, found.segment.names[at])
-            return self._stated(match, match.expected.site, match.confidence, match.function_confidence, leads_on)
+            how = _how(match, found.segment.within[at])
+            return self._stated(how, match.expected.site, match.confidence, match.function_confidence, leads_on)
         before, after = _neighbour(found, at, -1), _neighbour(found, at, 1)
         if before is None or after is None or before.expected is None or after.expected is None:
             return None
-        one, other = before.expected.site, after.expected.site
+        one, other, how = before.expected.site, after.expected.site, _how(before, found.segment.within[at])
         sureness = min(before.confidence, after.confidence) * 0.8
         function = min(before.function_confidence, after.function_confidence) * 0.8
         if one.statement is other.statement and not _is_swallowed(before.expected, found.segment.names[at]):
             leads_on = self._leads_on(before.expected, found.segment.names[at])
-            return self._stated(before, one, sureness, function, leads_on)
-        return self._stated(before, one, 0.0, function, False) if one.function is other.function else None
+            return self._stated(how, one, sureness, function, leads_on)
+        return self._stated(how, one, 0.0, function, False) if one.function is other.function else None
 
     def _leads_on(self, expected: Expected, name: str) -> bool:
         """Whether an event at a call of the program's own code belongs to the code that is called, which could not be
@@ -171,10 +179,9 @@ class SequencePlacer:
         called = last_name(node.func)
         return any(self._files.facts(path).defines(called) for path in self._files.holding(called))
 
-    def _stated(self, match: Match, site: Site, confidence: float, function: float, leads_on: bool) -> Place | None:
+    def _stated(self, how: How, site: Site, confidence: float, function: float, leads_on: bool) -> Place | None:
         """A place at the site's statement, or where that is unsure at its function's header."""
         file = self._known.file(site.path)
-        how = How.SHAPE if match.sizes else How.ORDER
         callers = self._callers(site)
         if confidence >= _LEAST_LINE:
             grain = Grain.CALL if leads_on else Grain.LINE
@@ -196,6 +203,15 @@ class SequencePlacer:
             found.append(location_of(self._known.file(caller.path), caller.statement, caller.qualname, How.ORDER))
             caller = caller.caller
         return tuple(found)
+
+
+def _how(match: Match, within: Within) -> How:
+    """What a match rests on first: the range or the module that the event ran in, sizes, or order alone."""
+    if within.modules:
+        return How.MODULE
+    if within.ranges:
+        return How.TAG
+    return How.SHAPE if match.sizes else How.ORDER
 
 
 def _is_swallowed(expected: Expected, name: str) -> bool:

@@ -58,6 +58,11 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
     "Tuple": (tuple,),
     "Dict": (dict,),
 }
+_CALLABLES: Mapping[str, tuple[type, ...]] = {
+    "functools.partial": (PartialValue,),
+    "types.FunctionType": (FunctionValue,),
+    "builtins.type": (ClassValue, LibraryValue),
+}
 _COMPUTED: Mapping[str, Callable[..., object]] = {
     "abs": abs,
     "round": round,
@@ -287,6 +292,8 @@ def _is_instance(machine: Machine, value: Value, kind: Value) -> bool | None:
         return cls is not None and kind in mro(machine, cls)
     if not isinstance(kind, LibraryValue):
         return None
+    if kind.dotted in _CALLABLES:
+        return isinstance(value, _CALLABLES[kind.dotted])
     types = _TYPES.get(kind.name)
     if types is not None and not kind.dotted.startswith("torch"):
         is_number = isinstance(value, bool) and kind.name in ("int", "Integral", "Number", "Real")

@@ -147,7 +147,7 @@ def instantiate(machine: Machine, cls: ClassValue, given: Arguments, node: ast.A
     return made
 
 
-def _fill_fields(machine: Machine, made: ObjectValue, cls: ClassValue, given: Arguments) -> None:
+def _fill_fields(machine: Machine, made: ObjectValue | ModuleValue, cls: ClassValue, given: Arguments) -> None:
     from .signatures import Signature
 
     fields = fields_of(machine, cls)
@@ -199,7 +199,30 @@ def _module(machine: Machine, cls: ClassValue, given: Arguments, node: ast.AST, 
             _fill_fields(machine, fields, cls, given)
             made.attributes.update(fields.attributes)
             made.arguments = fields.attributes
+    if not made.problem and (name := _unknown_part(machine, made)):
+        made.problem = f"what {name} is cannot be told"
     return made
+
+
+def _unknown_part(machine: Machine, made: ModuleValue) -> str:
+    """An attribute that the class calls or goes through, and of which nothing is known; "" if there is none."""
+    assert made.cls is not None
+    unknown = {name for name, value in made.attributes.items() if isinstance(value, Unknown) and not value.alternatives}
+    return next(iter(sorted(unknown & machine.parts_used(made.cls))), "") if unknown else ""
+
+
+def parts_used(cls: ClassValue) -> frozenset[str]:
+    """Attributes of `self` that the methods of a class call, index or go through."""
+    found: set[str] = set()
+    waiting: list[ast.AST] = [cls.node]
+    while waiting:
+        node = waiting.pop()
+        used = node.func if isinstance(node, ast.Call) else node.iter if isinstance(node, ast.For) else None
+        match used:
+            case ast.Attribute(value=ast.Name(id="self"), attr=name):
+                found.add(name)
+        waiting.extend(children(node))
+    return frozenset(found)
 
 
 class _constructing:
@@ -221,6 +244,9 @@ class _constructing:
 
 
 def _call_native(machine: Machine, method: NativeMethod, given: Arguments, node: ast.AST, frame: Frame) -> Value:
+    if method.owner is not None and isinstance(method.of, (ModuleValue, ObjectValue)):
+        _fill_fields(machine, method.of, method.owner, given)
+        return None
     match method.of:
         case ModuleValue() as module:
             return call_on_module(machine, module, method, given, node, frame)

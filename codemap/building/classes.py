@@ -23,7 +23,19 @@ from .values import (
 if TYPE_CHECKING:
     from .machine import Machine
 
-_MODULE_BASES = ("LightningModule", "PreTrainedModel", "ScriptModule", "BaseModule", "GraphModule", "FlashAttention")
+_MODULE_BASES = (
+    "LightningModule",
+    "PreTrainedModel",
+    "ScriptModule",
+    "BaseModule",
+    "GraphModule",
+    "FlashAttention",
+    "QuantStub",
+    "DeQuantStub",
+    "FloatFunctional",
+)
+_MODEL_LIBRARIES = ("torchvision.models.", "torchvision.ops.", "timm.", "torch.ao.nn.", "torch.ao.quantization.Q")
+_NO_MODULES = ("Config", "Weights", "Params", "Cfg", "Enum", "Type")
 _DATA_BASES = frozenset(("NamedTuple", "BaseModel", "BaseSettings", "TypedDict", "Struct"))
 ABSENT = Unknown("no such attribute")
 
@@ -125,7 +137,7 @@ def is_module_class(machine: Machine, cls: ClassValue) -> bool:
 def is_module_base(dotted: str) -> bool:
     """Whether a library's class is one of modules."""
     name = dotted.rpartition(".")[2]
-    is_models = dotted.startswith(("torchvision.models.", "torchvision.ops.", "timm.")) and name[:1].isupper()
+    is_models = dotted.startswith(_MODEL_LIBRARIES) and name[:1].isupper() and not name.endswith(_NO_MODULES)
     return bool(layer_name(dotted)) or name.endswith(_MODULE_BASES) or is_models
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
 from ..knowledge import Knowledge
-from .calls import call_value, is_generator
+from .calls import call_value, is_generator, parts_used
 from .expressions import evaluate
 from .heap import Budget, Heap, OutOfBudget, Raised
 from .imports import Imports
@@ -29,7 +29,8 @@ from .values import (
 )
 
 OnCall = Callable[[ModuleValue, Arguments, ast.AST, Frame], Value]
-_STEPS_OF_FILE = 60_000
+_STEPS_OF_FILE = 120_000
+_STEPS_OF_STATEMENT = 2_000
 _CHARACTERS_PER_STEP = 10
 """What parsing takes, in steps."""
 MOST_DEPTH = 28
@@ -57,6 +58,7 @@ class Machine:
         self._files: dict[str, Frame] = {}
         self.spent = 0
         """Steps that files took."""
+        self._parts_used: dict[ast.AST, frozenset[str]] = {}
         self._generators: dict[ast.AST, bool] = {}
 
     def is_generator(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
@@ -64,6 +66,12 @@ class Machine:
         if node not in self._generators:
             self._generators[node] = is_generator(node)
         return self._generators[node]
+
+    def parts_used(self, cls: ClassValue) -> frozenset[str]:
+        """Attributes of `self` that the methods of a class call or go through."""
+        if cls.node not in self._parts_used:
+            self._parts_used[cls.node] = parts_used(cls)
+        return self._parts_used[cls.node]
 
     def evaluate(self, node: ast.expr, frame: Frame) -> Value:
         """The value of an expression. Raises OutOfBudget, or Raised where the program would raise."""
@@ -105,15 +113,16 @@ class Machine:
         self.budget, self.constructing = outer, constructing
 
     def _define_rest(self, statements: Iterator[ast.stmt], frame: Frame) -> None:
-        """Bind what is defined and imported, decorators left aside."""
-        self.budget.steps = _STEPS_OF_FILE
+        """Bind what is defined and imported, decorators left aside, and what takes few steps."""
         for statement in statements:
+            self.budget.steps = _STEPS_OF_STATEMENT
             if isinstance(statement, ast.ClassDef):
                 frame.names[statement.name] = ClassValue(statement.name, frame.path, statement, frame)
             elif isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 frame.names[statement.name] = FunctionValue(frame.path, statement, frame, {})
-            elif isinstance(statement, (ast.Import, ast.ImportFrom)):
-                self.execute([statement], frame)
+            elif isinstance(statement, (ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign)):
+                with suppress(OutOfBudget, Raised, RecursionError):
+                    self.execute([statement], frame)
 
     def lookup(self, name: str, frame: Frame) -> Value:
         """What a name stands for in a frame."""

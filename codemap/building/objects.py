@@ -154,6 +154,12 @@ def _of_super(machine: Machine, held: SuperValue, name: str, node: ast.AST, fram
     if not isinstance(of, (ModuleValue, ObjectValue)) or of.cls is None:
         return ABSENT
     found = find(machine, of.cls, name, held.owner)
+    if name == "__init__" and not isinstance(found, FunctionValue):
+        line = mro(machine, of.cls)
+        behind = line[line.index(held.owner) + 1 :] if held.owner in line else ()
+        data = next((base for base in behind if isinstance(base, ClassValue) and base.is_data), None)
+        if data is not None:
+            return NativeMethod(of, name, owner=data)
     if isinstance(found, LibraryValue):
         return native(of, name, found)
     if found is ABSENT:
@@ -291,3 +297,39 @@ def set_item(machine: Machine, held: Value, index: Value, value: Value) -> None:
             held[:] = [Unknown("an item that may have been set") for _ in held]
     elif isinstance(held, ObjectValue) and isinstance(index, str):
         set_attribute(machine, held, index, value)
+
+
+def delete_item(machine: Machine, held: Value, index: Value) -> None:
+    """`del held[index]`."""
+    if isinstance(held, dict):
+        machine.heap.write(held)
+        if isinstance(index, Unknown):
+            held[MORE] = MORE
+        elif not isinstance(index, (list, dict, set)):
+            held.pop(index, None)
+    elif isinstance(held, list):
+        machine.heap.write(held)
+        try:
+            del held[index]  # pyright: ignore[reportArgumentType, reportCallIssue]
+        except (TypeError, LookupError, ValueError):
+            held.append(MORE)
+    elif isinstance(held, ModuleValue) and held.dotted in CONTAINERS:
+        _delete_from_container(machine, held, index)
+
+
+def _delete_from_container(machine: Machine, held: ModuleValue, index: Value) -> None:
+    names = [child.name for child in held.children()]
+    if isinstance(index, str):
+        delete_attribute(machine, held, index)
+        return
+    try:
+        gone = names[index]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    except (TypeError, LookupError, ValueError):
+        held.has_more = True
+        return
+    for name in [gone] if isinstance(gone, str) else gone:
+        delete_attribute(machine, held, name)
+    if all(name.isdigit() for name in names):
+        kept = list(held.attributes.values())
+        held.attributes.clear()
+        held.attributes.update({str(at): value for at, value in enumerate(kept)})

@@ -234,6 +234,12 @@ def has_tensors(module: ModuleValue) -> bool:
 def has_known_sizes(module: ModuleValue) -> bool:
     """Whether everything about a model's parameters is known: which modules there are, and all shapes."""
     for _, one, is_certain in descendants(module):
-        if not is_certain or one.has_more or one.problem or any(value.sizes is None for _, value in one.tensors()):
+        if (
+            not is_certain
+            or one.has_more
+            or one.is_opaque
+            or one.problem
+            or any(value.sizes is None for _, value in one.tensors())
+        ):
             return False
     return True

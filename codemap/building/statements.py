@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from .expressions import binary, items_of, truth
 from .heap import Layer, Raised
-from .objects import delete_attribute, set_attribute, set_item
-from .signatures import defaults_of
+from .objects import CONTAINERS, delete_attribute, delete_item, set_attribute, set_item
+from .signatures import Arguments, defaults_of
 from .values import (
     MORE,
     ClassValue,
@@ -18,6 +18,8 @@ from .values import (
     FunctionValue,
     ImportValue,
     LibraryValue,
+    ModuleValue,
+    NativeMethod,
     Role,
     Unknown,
     Value,
@@ -145,6 +147,9 @@ def _augmented(machine: Machine, node: ast.AugAssign, frame: Frame) -> Flow:
         held.extend([MORE] if more is None else more)
         machine.budget.step(len(more or ()))
         return Flow.NEXT
+    if isinstance(held, ModuleValue) and held.dotted in CONTAINERS:
+        machine.call(NativeMethod(held, "extend", held.dotted), Arguments([value]), node, frame)
+        return Flow.NEXT
     assign(machine, node.target, binary(machine, node.op, held, value), frame)
     return Flow.NEXT
 
@@ -257,6 +262,8 @@ def _delete(machine: Machine, node: ast.Delete, frame: Frame) -> Flow:
             frame.names.pop(target.id, None)
         elif isinstance(target, ast.Attribute):
             delete_attribute(machine, machine.evaluate(target.value, frame), target.attr)
+        elif isinstance(target, ast.Subscript):
+            delete_item(machine, machine.evaluate(target.value, frame), machine.evaluate(target.slice, frame))
     return Flow.NEXT
 
 
@@ -339,8 +346,6 @@ def _decorated(
 
 
 def _through(machine: Machine, decorator: ast.expr, value: Value, frame: Frame) -> Value:
-    from .signatures import Arguments
-
     function = machine.evaluate(decorator, frame)
     if isinstance(function, (LibraryValue, Unknown)):
         return value

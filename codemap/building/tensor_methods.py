@@ -25,6 +25,7 @@ from .values import Kind, LibraryValue, TensorValue, Unknown, Value
 
 _MOST_NUMBERS = 4096
 _WORDS_OF_SAME = """
+log2 log10 exp2 sgn asin acos atan sinh cosh
 abs relu relu_ gelu silu sigmoid tanh exp log sqrt rsqrt sin cos neg pow clamp clamp_ clip softmax log_softmax
 contiguous clone detach to cuda cpu dropout float half bfloat16 double long int bool type type_as add_ sub_ mul_
 div_ fill_ zero_ normal_ uniform_ copy_ masked_fill masked_fill_ flip roll cumsum requires_grad_ leaky_relu

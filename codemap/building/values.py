@@ -162,6 +162,8 @@ class NativeMethod:
     name: str
     dotted: str = ""
     """The library class it belongs to; "" for the value's own type."""
+    owner: ClassValue | None = None
+    """The dataclass whose constructor it is."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -32,6 +32,8 @@ _PLAIN = frozenset(
     ]
 )
 
+_GO_THROUGH = frozenset(("enumerate", "zip", "iter", "list", "tuple", "reversed"))
+
 
 def walk_builtin(walker: Walker, callee: LibraryValue, given: Arguments, frame: Frame) -> Value:
     """What a function of Python's own gives, with the operators that it runs on tensors."""

@@ -48,7 +48,7 @@ class Segment:
 
 
 def segments(timeline: Timeline) -> list[Segment]:
-    """What the main thread did, cut at the bounds of steps, and what ran of the program's own inside backward passes."""
+    """What the main thread did, cut at the bounds of steps; what ran of the program's own in backward passes."""
     trace, steps = timeline.trace, timeline.steps
     rows = _top_level(timeline)
     if not len(rows):
@@ -99,7 +99,7 @@ def _inside_backward(timeline: Timeline) -> list[IntArray]:
 
 
 def _is_written_backward(name: str) -> bool:
-    """Whether an operator is the backward of a `torch.autograd.Function` written in Python: torch's own are numbered."""
+    """Whether an operator is the backward of a `torch.autograd.Function` of Python: torch's own are numbered."""
     return name.endswith("Backward") and "::" not in name
 
 

@@ -1,4 +1,4 @@
-"""Small programs run twice under the profiler without stacks: once as they are, once with the line of every operator."""
+"""Small programs run twice under the profiler without stacks: once as they are, once with each operator's line."""
 
 from __future__ import annotations
 

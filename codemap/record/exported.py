@@ -44,6 +44,16 @@ class ExportedEvent(msgspec.Struct, gc=False):
     dur: float = 0
     args: _Arguments = msgspec.field(default_factory=_Arguments)
 
+    @property
+    def start_ns(self) -> int:
+        """Since the file's base."""
+        return round(self.ts * 1000)
+
+    @property
+    def end_ns(self) -> int:
+        """Since the file's base; as a sum of whole ns, as readers form it."""
+        return self.start_ns + round(self.dur * 1000)
+
 
 class _Document(msgspec.Struct):
     traceEvents: list[ExportedEvent] = []
@@ -61,7 +71,7 @@ class Exported:
 
     def unix_ns(self, event: ExportedEvent) -> int:
         """When the event begins."""
-        return round(event.ts * 1000) + self.base_ns
+        return event.start_ns + self.base_ns
 
 
 def read_exported(path: Path) -> Exported:
@@ -94,13 +104,13 @@ def own_frames(events: Sequence[ExportedEvent], own_names: Collection[str]) -> f
     return frozenset(dropped)
 
 
-def before_first(events: Sequence[ExportedEvent], start_us: float) -> frozenset[int]:
+def before_first(events: Sequence[ExportedEvent], start_ns: int) -> frozenset[int]:
     """Positions of what was over before the first step: the profiler's own warm-up is not kept."""
-    return frozenset(i for i, event in enumerate(events) if event.ph in _TIMED and event.ts + event.dur < start_us)
+    return frozenset(i for i, event in enumerate(events) if event.ph in _TIMED and event.end_ns < start_ns)
 
 
-def step_bounds(exported: Exported, moments_ns: Sequence[int], inside: str) -> list[tuple[float, ExportedEvent]]:
-    """Where the steps part, in the file's µs, each with an event of the thread that they run on.
+def step_bounds(exported: Exported, moments_ns: Sequence[int], inside: str) -> list[tuple[int, ExportedEvent]]:
+    """Where the steps part, in ns since the file's base, each with an event of the thread that they run on.
 
     `moments_ns` were taken inside a range: one of an optimizer's step, or of a module's call. A step ends with the
     first and begins with the second; the range itself is never cut. `inside` is "optimizer" or "module".
@@ -108,13 +118,13 @@ def step_bounds(exported: Exported, moments_ns: Sequence[int], inside: str) -> l
     ranges = [event for event in exported.events if event.ph == "X" and _parts(event, inside)]
     found = []
     for moment_ns in moments_ns:
-        moment_us = (moment_ns - exported.base_ns) / 1000
-        around = [event for event in ranges if event.ts <= moment_us <= event.ts + event.dur]
+        moment = moment_ns - exported.base_ns
+        around = [event for event in ranges if event.start_ns <= moment <= event.end_ns]
         if around:
             outer = max(around, key=lambda event: event.dur)
-            found.append((outer.ts + outer.dur if inside == "optimizer" else outer.ts, outer))
+            found.append((outer.end_ns if inside == "optimizer" else outer.start_ns, outer))
         elif ranges:
-            found.append((moment_us, ranges[0]))
+            found.append((moment, ranges[0]))
     return found
 
 
@@ -125,7 +135,7 @@ def _parts(event: ExportedEvent, inside: str) -> bool:
 
 
 def rewritten(
-    exported: Exported, dropped: Collection[int], bounds: Sequence[tuple[float, ExportedEvent]], first: int
+    exported: Exported, dropped: Collection[int], bounds: Sequence[tuple[int, ExportedEvent]], first: int
 ) -> bytes:
     """The file's text without the events at `dropped`, the tags as annotations, and with marks for the steps.
 
@@ -143,17 +153,15 @@ def rewritten(
     return head + _EVENTS + marks + _BETWEEN.join(pieces)
 
 
-def _mark(number: int, start: tuple[float, ExportedEvent], end: tuple[float, ExportedEvent]) -> bytes:
-    # In whole ns: marks that overlap by a rounding would be one step.
-    start_ns, end_ns = round(start[0] * 1000), round(end[0] * 1000)
+def _mark(number: int, start: tuple[int, ExportedEvent], end: tuple[int, ExportedEvent]) -> bytes:
     event: dict[str, Any] = {
         "ph": "X",
         "cat": "user_annotation",
         "name": f"ProfilerStep#{number}",
         "pid": start[1].pid,
         "tid": start[1].tid,
-        "ts": start_ns / 1000,
-        "dur": (end_ns - start_ns) / 1000,
+        "ts": start[0] / 1000,
+        "dur": (end[0] - start[0]) / 1000,
         "args": {},
     }
     return b"\n" + textwrap.indent(json.dumps(event, indent=2), "  ").encode() + b","

@@ -92,8 +92,8 @@ class ByOperator:
             between = [site for site in local if _lies_between(site, before, after)]
             if len({id(site.statement) for site in between}) == 1:
                 return self._at(between[0], _BETWEEN)
-            if local:
-                return self._in_function(local, name)
+            if local or around is not None:
+                return self._in_function(local, name) if local else None
         return self._holding(sites, name)
 
     def _holding(self, sites: Sequence[OpSite], name: str) -> Place | None:

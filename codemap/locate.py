@@ -76,7 +76,7 @@ class Locator:
         if place is None:
             # The whole program tells more than the body of one module or range; it keeps to both.
             place = self._sequence.locate(row) if self._sequence is not None else None
-            if place is None or place.location.grain is not Grain.LINE:
+            if place is None or place.location.grain is not Grain.LINE or not self._regions.allow(row, place):
                 place = self._regions.locate(row) or place
         return self._libraries.explain(row, place) if place is not None else self._libraries.locate(row)
 

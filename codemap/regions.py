@@ -16,6 +16,7 @@ from ..analyzer.timeline.module_names import tagged_path
 from ..analyzer.trace.model import Category, IntArray
 from .align import Alignment, Extent
 from .automaton import Action, Automaton
+from .expressions import last_name
 from .grammar import compile_code
 from .knowledge import Knowledge
 from .labels import Kind, Label, parse_label
@@ -54,12 +55,28 @@ class Regions:
 
     def locate(self, row: int) -> Place | None:
         """The place of `row` by the innermost named range, else by the innermost module of a class of the workspace."""
+        region = self._innermost(row)
+        if region is None:
+            return None
+        outer, what = region
+        return self._in_tag(row, outer, what) if isinstance(what, Tag) else self._in_module(row, outer, *what)
+
+    def allow(self, row: int, place: Place) -> bool:
+        """Whether a place found otherwise lies in the innermost range or module of `row`, or in what that calls."""
+        region = self._innermost(row)
+        if region is None:
+            return True
+        path, qualname = (r.path, r.qualname) if isinstance(r := region[1], Tag) else (r[0], r[1].qualname)
+        return any((one.path, one.qualname) == (path, qualname) for one in (place.location, *place.callers))
+
+    def _innermost(self, row: int) -> tuple[int, Tag | tuple[str, Function]] | None:
+        """The innermost event round `row` that names code of the workspace (a range, or a module's call), and that."""
         for outer in [row, *self._timeline.tree.ancestors(row)]:
             category = self._trace.cat[outer]
             if category == Category.USER_ANNOTATION and (tag := self._tag(outer)) is not None:
-                return self._in_tag(row, outer, tag)
+                return outer, tag
             if (name := self._module_class(outer)) and (method := self._forward(name)) is not None:
-                return self._in_module(row, outer, *method)
+                return outer, method
         return None
 
     # Tags
@@ -133,8 +150,10 @@ class Regions:
 
     def _runs_itself(self, path: str, action: Action, label: Label) -> bool:
         """Whether an action is expected to run an operator or module itself, not through a function of the program."""
-        if label.kind is Kind.MODULE or action.cost(label) <= _NAMED or not isinstance(action.node, ast.Call):
+        if action.cost(label) <= _NAMED or not isinstance(action.node, ast.Call):
             return True
+        if label.kind is Kind.MODULE:
+            return last_name(action.node.func) not in self._known.index(path).functions
         return self._known.index(path).dotted(action.node.func).startswith("torch.")
 
     def _alignment(

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from ...analyzer.trace.model import OpInputs
 from ..automaton import NEVER
+from .events import RANGE
 from .program import Expected, Program
 from .within import NOWHERE, UNKNOWN, Mismatch, Within
 
@@ -337,4 +338,6 @@ def _unexplained(label: Label) -> float:
     """Cost of an event that nothing in the program explains."""
     if label.name in _FILLING:
         return 0.5
+    if label.name.startswith(RANGE):
+        return 0.3
     return 0.6 if label.name in _QUIET else 1.6

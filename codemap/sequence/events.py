@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...analyzer.timeline.model import Phase, Timeline
-from ...analyzer.timeline.tree import STEP_PREFIX
+from ...analyzer.timeline.tree import STEP_PREFIX, is_step_mark
 from ...analyzer.trace.model import NONE, Category, IntArray
 from .within import Enclosures, Within
 
@@ -53,14 +53,23 @@ def segments(timeline: Timeline) -> list[Segment]:
     rows = _top_level(timeline)
     if not len(rows):
         return []
-    main = np.bincount(trace.thread[rows]).argmax()
-    rows = rows[trace.thread[rows] == main]
+    # With a device, the backward pass runs on a thread of its own while the main one waits.
+    is_engine = np.array([name.startswith(_ENGINE) for name in trace.names], bool)[trace.name[rows]]
+    rows = rows[(trace.thread[rows] == _main_thread(timeline, rows)) | is_engine]
     number = steps.of[rows].astype(np.int64)
     cuts = np.flatnonzero(np.diff(number, prepend=number[0] - 2))
     groups = [rows[first:last] for first, last in zip(cuts, [*cuts[1:], len(rows)], strict=True)]
     enclosures = Enclosures(timeline)
     found = [_segment(timeline, group, enclosures) for group in [*groups, *_inside_backward(timeline)]]
     return [one for one in found if len(one)]
+
+
+def _main_thread(timeline: Timeline, rows: IntArray) -> int:
+    """The thread that the steps are marked on; without marks, the one that did most besides the backward pass."""
+    trace = timeline.trace
+    marks = np.flatnonzero(is_step_mark(trace))
+    chosen = marks if len(marks) else rows[timeline.phase[rows] != Phase.BACKWARD]
+    return int(np.bincount(trace.thread[chosen if len(chosen) else rows]).argmax())
 
 
 def _segment(timeline: Timeline, rows: IntArray, enclosures: Enclosures) -> Segment:

@@ -36,7 +36,7 @@ def match_paths(frames: Iterable[Label], workspace: Workspace, codes: CodesOf) -
         owner: found
         for owner, labels in by_owner.items()
         if (named := by_basename.get(path_parts(owner)[-1]))
-        and (found := _candidates(owner, labels, _likely(labels, named, workspace), codes))
+        and (found := _candidates(owner, labels, _likely(labels, named, workspace), codes, workspace))
     }
     # A copy of a project beside it fits as well: the folder that fits most of the recorded files decides.
     folders = Counter(root for found in candidates.values() for root in {_root(c.path, c.owner) for c in found})
@@ -61,7 +61,9 @@ def _likely(labels: Sequence[Label], paths: Iterable[str], workspace: Workspace)
     return [path for path in paths if sum(map(workspace.facts(path).defines, named)) >= least]
 
 
-def _candidates(owner: str, labels: Sequence[Label], paths: Iterable[str], codes: CodesOf) -> list[_Candidate]:
+def _candidates(
+    owner: str, labels: Sequence[Label], paths: Sequence[str], codes: CodesOf, workspace: Workspace
+) -> list[_Candidate]:
     found = []
     recorded = path_parts(owner)
     for path in paths:
@@ -74,7 +76,21 @@ def _candidates(owner: str, labels: Sequence[Label], paths: Iterable[str], codes
         is_close = common in (len(recorded), len(path_parts(path))) or (common > 1 and exact >= _LEAST_NAMES)
         if names >= _LEAST_NAMES and (is_close or exact == 1.0) and not (is_library(owner) and exact < 1.0):
             found.append(_Candidate(owner, path, common, exact))
+    if not found and not is_library(owner) and (linked := linked_file(owner, paths, workspace)):
+        found.append(_Candidate(owner, linked, len(recorded), 0.0))
     return found
+
+
+def linked_file(owner: str, paths: Sequence[str], workspace: Workspace) -> str:
+    """Which of `paths` a recorded path leads to through a link inside the workspace; "" if it does not."""
+    parts = [part for part in path_parts(owner) if part != "/"]
+    for start in range(len(parts) - 1):
+        through = "/".join(parts[start:])
+        text = None if through in paths else workspace.text(through)
+        if text is not None:
+            equal = [path for path in paths if workspace.text(path) == text]
+            return equal[0] if len(equal) == 1 else ""
+    return ""
 
 
 def _choose(found: Sequence[_Candidate], folders: Counter[str]) -> Matched:

@@ -38,8 +38,9 @@ def drift(chance: random.Random, edits: int) -> Counts:
 def compare(before: Rendered, after: Rendered) -> Counts:
     """Look for every statement of `before` in `after`.
 
-    A statement that was deleted and written anew (but for what it assigns to) counts as the same, and so do equal
-    statements that follow on each other. A function is where most of its statements are.
+    A statement that was deleted and written anew (but for what it assigns to) counts as the same. So do equal
+    statements that follow on each other, and one that was written a second time into its function: which of the two is
+    the first one, nobody could tell. A function is where most of its statements are.
     """
     old, new = units_of(parse_source("a.py", before.text)), units_of(parse_source("a.py", after.text))
     matching = Matching(old, new)
@@ -68,9 +69,13 @@ def same(number: int, before: Rendered, after: Rendered) -> set[int]:
         holders = Counter(after.holder_of[child][text.startswith("class ")] for child in held)
         return {number, *(holder for holder, count in holders.items() if 2 * count >= len(held))}
     same = {number, *_run(number, before.text_of), *_run(number, after.text_of)}
+    new = {one: other for one, other in after.text_of.items() if one not in before.text_of}
     if number not in after.line_of:
         value = text.rpartition(" = ")[2]
-        same |= {one for one, other in after.text_of.items() if one not in before.text_of and other.endswith(value)}
+        same |= {one for one, other in new.items() if other.endswith(value)}
+    else:
+        here = after.holder_of.get(number)
+        same |= {one for one, other in new.items() if other == text and after.holder_of.get(one) == here}
     return same | {other for one in same for other in _run(one, after.text_of)}
 
 

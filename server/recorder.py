@@ -208,7 +208,7 @@ class Recorder:
         if folder not in self._engine.folders or not folder.settings.enable:
             return
         watched = TraceFolders(folder.root, folder.settings.trace_folders)
-        written = TraceFolders(folder.root, (f"/{DEFAULT_FOLDER}/",))
+        written = TraceFolders(folder.root, (f"{DEFAULT_FOLDER}/",))
         for trace in written.traces_below(folder.root / DEFAULT_FOLDER):
             try:
                 recorded_ns = trace.stat().st_mtime_ns

@@ -20,6 +20,7 @@ from ...analyzer.trace.limits import TraceError
 from ...analyzer.trace.read import read_trace
 from ...analyzer.trace.recording import Recording
 from .extras import ExtraContext
+from .noise import quiet
 from .options import RecordOptions
 
 METRICS = (
@@ -67,8 +68,9 @@ class CountersExtra:
         )
         activities = [ProfilerActivity.CPU, ProfilerActivity.CUDA]
         torch.cuda.synchronize()
-        self._profiler = profile(activities=activities, experimental_config=config)
-        self._profiler.start()
+        with quiet():
+            self._profiler = profile(activities=activities, experimental_config=config)
+            self._profiler.start()
 
     def stop(self) -> None:
         """Stop it and read what it has measured."""
@@ -78,7 +80,8 @@ class CountersExtra:
 
         torch.cuda.synchronize()
         profiler, self._profiler = self._profiler, None
-        profiler.stop()
+        with quiet():
+            profiler.stop()
         with tempfile.TemporaryDirectory(prefix="torchtraceap-") as folder:
             path = Path(folder, "counters.json")
             profiler.export_chrome_trace(str(path))

@@ -199,3 +199,33 @@ async def test_a_program_that_prints_without_end_does_not_fill_the_log(client: C
     lines = [m.message for m in client.log_messages if m.message.startswith("record: ")]
     assert len(lines) <= 2001
     assert max(map(len, lines)) < 600
+
+
+TRAINING = """\
+import torch
+
+torch.set_num_threads(1)
+model = torch.nn.Linear(8, 8)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(25):
+    model(torch.ones(2, 8)).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+@pytest.mark.parametrize("folders", [["runs/"], ["elsewhere/"]])
+async def test_the_new_trace_is_analysed_whether_its_folder_is_watched_or_not(
+    client: Client, project: Path, folders: list[str]
+) -> None:
+    pytest.importorskip("torch")
+    script = project / "train.py"
+    script.write_text(TRAINING)
+    await begin(client, project, **options(traceFolders=folders))
+    assert (await run(client, open_file(client, script)))["started"] is True
+    await until(lambda: logged(client, "recorded "), "the end of the recording", 120)
+    (trace,) = (project / "runs").rglob("*.json.gz")
+    # The worker here reads other files than these, and says so.
+    await until(lambda: logged(client, f"{trace}: not a trace"), "the analysis", 30)
+    await asyncio.sleep(0.5)
+    assert sum(f"{trace}: not a trace" in message.message for message in client.log_messages) == 1

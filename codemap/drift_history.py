@@ -58,7 +58,9 @@ class History:
 
     def _first_seen(self) -> Mapping[str, str]:
         if self._seen is None:
-            known = [self._store.sources_of(trace) for trace in self._traces] if self._store is not None else []
+            known = (
+                [self._store.sources_of(trace, self._root) for trace in self._traces] if self._store is not None else []
+            )
             self._seen = {path: blob for sources in known for path, blob in sources.items()}
         return self._seen
 
@@ -108,8 +110,8 @@ class History:
         if self._store is None or not self._ran:
             return
         for trace in self._traces:
-            if not self._store.sources_of(trace):
-                self._store.keep(trace, self._ran)
+            if not self._store.sources_of(trace, self._root):
+                self._store.keep(trace, self._root, self._ran)
 
     @property
     def repository(self) -> Repository | None:

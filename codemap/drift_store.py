@@ -37,16 +37,16 @@ class SourceStore:
             return None
         return text if blob_hash(text) == blob else None
 
-    def sources_of(self, trace: Path) -> Mapping[str, str]:
-        """The files that a trace ran when it was first placed, with their hashes; nothing for a trace never seen, or
+    def sources_of(self, trace: Path, root: Path) -> Mapping[str, str]:
+        """The files of a folder that a trace ran when it was first placed, with their hashes; nothing for a trace never seen, or
         written again since."""
         try:
-            return msgspec.json.decode(self._file_of(trace).read_bytes(), type=dict[str, str])
+            return msgspec.json.decode(self._file_of(trace, root).read_bytes(), type=dict[str, str])
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
             return {}
 
-    def keep(self, trace: Path, texts: Mapping[str, str]) -> None:
-        """Keep the texts that a trace ran. Where nothing can be written, nothing is kept."""
+    def keep(self, trace: Path, root: Path, texts: Mapping[str, str]) -> None:
+        """Keep the texts of a folder that a trace ran. Where nothing can be written, nothing is kept."""
         small = {path: text for path, text in texts.items() if len(text) <= _MOST_TEXT_BYTES // 4}
         with contextlib.suppress(OSError, UnicodeEncodeError):
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -55,16 +55,17 @@ class SourceStore:
                 if not file.exists():
                     _write(file, zlib.compress(text.encode("utf-8")))
             sources = {path: blob_hash(text) for path, text in small.items()}
-            _write(self._file_of(trace), msgspec.json.encode(sources))
+            _write(self._file_of(trace, root), msgspec.json.encode(sources))
             self._prune()
 
-    def _file_of(self, trace: Path) -> Path:
+    def _file_of(self, trace: Path, root: Path) -> Path:
         try:
             info = trace.stat()
             stamp = f"{info.st_size}\0{info.st_mtime_ns}"
         except OSError:
             stamp = ""
-        name = hashlib.blake2b(f"{os.path.abspath(trace)}\0{stamp}".encode("utf-8", "surrogateescape"), digest_size=16)  # noqa: PTH100
+        subject = f"{root}\0{os.path.abspath(trace)}\0{stamp}"  # noqa: PTH100
+        name = hashlib.blake2b(subject.encode("utf-8", "surrogateescape"), digest_size=16)
         return self._folder / f"{name.hexdigest()}.trace"
 
     def _prune(self) -> None:

@@ -148,14 +148,14 @@ def test_a_file_renamed_and_edited_is_found_by_what_was_seen_before(tmp_path: Pa
 def test_a_damaged_memory_says_nothing(tmp_path: Path) -> None:
     store, trace = SourceStore(tmp_path / "cache"), tmp_path / "run.json"
     trace.write_text("{}")
-    store.keep(trace, {"a.py": "x = 1\n"})
-    blob = store.sources_of(trace)["a.py"]
+    store.keep(trace, tmp_path, {"a.py": "x = 1\n"})
+    blob = store.sources_of(trace, tmp_path)["a.py"]
     assert store.text(blob) == "x = 1\n"
     for file in (tmp_path / "cache").iterdir():
         file.write_bytes(b"\0" + file.read_bytes()[:9])
-    assert store.text(blob) is None and store.sources_of(trace) == {} and store.text("../run") is None
+    assert store.text(blob) is None and store.sources_of(trace, tmp_path) == {} and store.text("../run") is None
     trace.write_text("{ }")
-    assert SourceStore(tmp_path / "cache").sources_of(trace) == {}, "it is another trace now"
+    assert SourceStore(tmp_path / "cache").sources_of(trace, tmp_path) == {}, "it is another trace now"
 
 
 def test_a_renamed_file_is_found_by_its_repository(tmp_path: Path) -> None:

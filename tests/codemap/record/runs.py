@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -106,3 +107,15 @@ def write_program(folder: Path, text: str, name: str = "program.py") -> Path:
 def names(trace: Trace, category: Category) -> list[str]:
     """The names of all events of a category."""
     return [trace.name_of(row) for row in trace.rows(category)]
+
+
+def step_marks(trace: Trace) -> list[int]:
+    """The rows of the marks of steps."""
+    rows = trace.rows(Category.USER_ANNOTATION).tolist()
+    return [row for row in rows if trace.name_of(row).startswith("ProfilerStep#")]
+
+
+def names_inside(trace: Trace, mark: int) -> Counter[str]:
+    """How often each name is within a range."""
+    inside = (trace.ts_ns >= trace.ts_ns[mark]) & (trace.end_ns <= trace.end_ns[mark])
+    return Counter(trace.name_of(row) for row in inside.nonzero()[0].tolist())

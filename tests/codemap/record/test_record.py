@@ -17,7 +17,19 @@ from torchtraceap.analyzer.timeline.model import StepSource
 from torchtraceap.analyzer.trace.model import Category
 from torchtraceap.analyzer.trace.read import read_trace
 
-from .runs import MODEL, STEPS, TRAIN, command, environment, names, run_recorded, traces_in, write_program
+from .runs import (
+    MODEL,
+    STEPS,
+    TRAIN,
+    command,
+    environment,
+    names,
+    names_inside,
+    run_recorded,
+    step_marks,
+    traces_in,
+    write_program,
+)
 
 pytest.importorskip("torch")
 
@@ -51,17 +63,13 @@ def test_the_end_says_where_the_trace_is_and_what_it_cost(trained):
 
 def test_a_training_trace_has_steps_stacks_shapes_and_memory(trained):
     trace = trained[2].trace
-    timeline = build_timeline(trace)
-    assert timeline.steps.source is StepSource.PROFILER
-    assert len(timeline.steps.number) == 2
+    assert build_timeline(trace).steps.source is StepSource.PROFILER
+    assert len(step_marks(trace)) == 2
     assert trace.info.with_stack and trace.info.record_shapes and len(trace.memory.ts_ns)
-    for number, start_ns, end_ns in zip(
-        timeline.steps.number, timeline.steps.start_ns, timeline.steps.end_ns, strict=True
-    ):
-        inside = (trace.ts_ns >= start_ns) & (trace.end_ns <= end_ns)
-        found = Counter(trace.name_of(row) for row in inside.nonzero()[0])
-        assert found["Optimizer.step#SGD.step"] == 1, number
-        assert found["aten::addmm"] == 2, number
+    for mark in step_marks(trace):
+        found = names_inside(trace, mark)
+        assert found["Optimizer.step#SGD.step"] == 1
+        assert found["aten::addmm"] == 2
 
 
 def test_the_file_beside_the_trace_says_what_ran(trained):
@@ -147,7 +155,7 @@ def test_a_crash_is_shown_and_what_there_was_is_written(tmp_path):
     ran = run_recorded(tmp_path, [sys.executable, "program.py"], "--warm-up", "0", "--full", "20")
     assert ran.code == 1
     assert "ValueError: as planned" in ran.stderr and "in fail" in ran.stderr
-    assert len(build_timeline(ran.trace).steps.number) == 6
+    assert len(step_marks(ran.trace)) == 6
 
 
 def test_ctrl_c_writes_what_there_is(tmp_path):
@@ -196,7 +204,7 @@ def test_a_request_to_end_is_passed_on_and_what_there_is_written(tmp_path):
     assert process.returncode == 128 + signal.SIGTERM, stderr
     assert traces_in(tmp_path), stderr
     (trace,) = traces_in(tmp_path)
-    assert len(build_timeline(read_trace(trace)).steps.number) >= 5
+    assert len(step_marks(read_trace(trace))) >= 5
 
 
 def test_loader_workers_record_nothing(tmp_path):
@@ -244,10 +252,8 @@ def test_inference_is_parted_at_the_models_calls(tmp_path):
     assert recording is not None
     assert (recording.steps_by, len(recording.full_step_us), len(recording.light_step_us)) == ("module", 2, 4)
     trace = ran.trace
-    steps = build_timeline(trace).steps
-    for start_ns, end_ns in zip(steps.start_ns, steps.end_ns, strict=True):
-        inside = (trace.ts_ns >= start_ns) & (trace.end_ns <= end_ns)
-        found = Counter(trace.name_of(row) for row in inside.nonzero()[0])
+    for mark in step_marks(trace):
+        found = names_inside(trace, mark)
         assert (found["aten::addmm"], found["aten::item"], found["aten::stack"]) == (2, 1, 1)
 
 
@@ -340,7 +346,7 @@ def test_a_block_of_a_program_is_recorded_from_within(tmp_path):
     assert result.returncode == 0, result.stderr
     (path,) = traces_in(tmp_path)
     assert result.stdout.startswith(f"{path} one step: ")
-    assert len(build_timeline(read_trace(path)).steps.number) == 2
+    assert len(step_marks(read_trace(path))) == 2
 
 
 def test_compiled_modules_are_compiled_once(tmp_path):
@@ -360,7 +366,7 @@ def test_compiled_modules_are_compiled_once(tmp_path):
     ran = run_recorded(tmp_path, [sys.executable, "program.py"])
     assert (ran.code, ran.stdout) == (0, alone.stdout), ran.stderr
     assert "Warning" not in ran.stderr
-    assert len(build_timeline(ran.trace).steps.number) == 2
+    assert len(step_marks(ran.trace)) == 2
 
 
 def test_the_trace_is_what_other_readers_know(trained):

@@ -60,6 +60,14 @@ def place_program(source: str, folder: Path, *, shapes: bool = True) -> list[Pla
     ]
 
 
+def record_program(source: str, folder: Path) -> Timeline:
+    """A recording of a program, with shapes."""
+    path = folder / "program" / "main.py"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(source)
+    return _record(path, folder, shapes=True, marks=False)
+
+
 def placer_for(timeline: Timeline, folder: Path) -> SequencePlacer:
     """A placer of a recording in a workspace."""
     workspace = open_workspace(folder)

@@ -20,7 +20,7 @@ from .fixes.bindings import bindings_of, walk_scope
 from .fixes.edits import Patch
 from .fixes.imports import name_for
 from .fixes.outline import Outline, outline
-from .source import SourceFile, parse_source
+from .source import SourceFile
 
 RANGE = "torch.profiler.record_function"
 _DEFAULT_INDENT = "    "
@@ -33,9 +33,19 @@ _NAMED = re.compile(r"record_function\(\s*[\"']([^\"']*)[\"']")
 class Selected:
     """Statements that follow one another in a block, and the lines that they take, comments before them included."""
 
+    holder: ast.AST
+    """What the block belongs to: a function, a loop, the module."""
     statements: tuple[ast.stmt, ...]
     first_line: int
     last_line: int
+
+
+def check_tag(file: SourceFile, first_line: int, last_line: int) -> None:
+    """Raises EditError, saying why, where `tag_edits` has nothing to put a range round; a quick look for menus."""
+    known = outline(file)
+    if known is None:
+        raise EditError(f"the file cannot be parsed ({file.error})")
+    _check(known, select(known, first_line, last_line))
 
 
 def tag_edits(file: SourceFile, first_line: int, last_line: int) -> tuple[TextEdit, ...]:
@@ -74,27 +84,29 @@ def select(file: Outline, first_line: int, last_line: int) -> Selected:
     while last_line > first_line and not lines[last_line - 1].strip():
         last_line -= 1
     is_cursor = first_line == last_line
-    block = _block(file, first_line, last_line, exactly=not is_cursor)
+    holder, block = _block(file, first_line, last_line, exactly=not is_cursor)
     inside = [one for one in block if _last(one) >= first_line and _first(one) <= last_line]
     if not inside:
         raise EditError("there is no statement on these lines")
     start, end = _first(inside[0]), max(map(_last, inside))
     if not is_cursor and (start < first_line or end > last_line):
         raise EditError("the selection cuts a statement; select whole ones")
-    return Selected(tuple(inside), min(first_line, start) if not is_cursor else start, end)
+    return Selected(holder, tuple(inside), min(first_line, start) if not is_cursor else start, end)
 
 
-def _block(file: Outline, first_line: int, last_line: int, *, exactly: bool) -> Sequence[ast.stmt]:
-    """The innermost block that holds all of the lines: where `exactly`, the one whose statements they can be."""
+def _block(file: Outline, first_line: int, last_line: int, *, exactly: bool) -> tuple[ast.AST, Sequence[ast.stmt]]:
+    """The innermost block that holds all of the lines, where `exactly` the one whose statements they can be; and what
+    it belongs to."""
+    holder: ast.AST = file.tree
     block: Sequence[ast.stmt] = file.tree.body
     while True:
         touched = [one for one in block if _last(one) >= first_line and _first(one) <= last_line]
         if len(touched) != 1 or (exactly and _first(touched[0]) >= first_line and _last(touched[0]) <= last_line):
-            return block
+            return holder, block
         inner = next((b for b in _blocks(touched[0]) if _holds(file, b, first_line, last_line)), None)
         if inner is None:
-            return block
-        block = inner
+            return holder, block
+        holder, block = touched[0], inner
 
 
 def _blocks(statement: ast.stmt) -> Iterator[Sequence[ast.stmt]]:
@@ -134,8 +146,7 @@ def _last(statement: ast.stmt) -> int:
 
 
 def _check(file: Outline, selected: Selected) -> None:
-    first = selected.statements[0]
-    holder = file.parents.get(first)
+    first, holder = selected.statements[0], selected.holder
     for one in selected.statements:
         if isinstance(one, _DEFINITIONS):
             raise EditError("a definition or an import takes no time to speak of; tag what is called")
@@ -185,12 +196,15 @@ def _check_name(file: Outline, selected: Selected, root: str, patch: Patch) -> N
 
 def _verify(file: Outline, selected: Selected, edits: Sequence[TextEdit]) -> None:
     """The edited text must be the same statements, in the new block."""
-    after = outline(parse_source(file.path, apply_edits(file.text, edits)))
     wanted = [ast.dump(one) for one in selected.statements]
-    bodies = (
-        [ast.dump(one) for one in node.body] for node in (after.nodes if after else ()) if isinstance(node, ast.With)
-    )
-    if wanted not in bodies:
+    try:
+        tree = ast.parse(apply_edits(file.text, edits))
+    except (SyntaxError, ValueError, RecursionError) as error:
+        raise EditError(f"the statements cannot be moved to the right as they are: {error}") from error
+    # The line is the first of the selection, moved on by an import that was added before it.
+    found = (node for node in ast.walk(tree) if isinstance(node, ast.With))
+    near = (node.body for node in found if 0 <= node.lineno - selected.first_line <= 1)
+    if not any([ast.dump(one) for one in body] == wanted for body in near):
         raise EditError("the statements cannot be moved to the right as they are")
 
 
@@ -242,28 +256,28 @@ def _unit(file: Outline, indent: str) -> str:
 
 def _movable(file: Outline, selected: Selected) -> Iterator[int]:
     """The lines to be indented: those with something on them, that do not begin inside of a string."""
-    inside = _in_strings(file.text)
+    inside = _in_strings(file, selected)
     for line in range(selected.first_line, selected.last_line + 1):
         if line not in inside and file.file.lines[line - 1].strip():
             yield line
 
 
-def _in_strings(text: str) -> set[int]:
-    """Lines whose first character belongs to a string that began on an earlier one."""
+def _in_strings(file: Outline, selected: Selected) -> set[int]:
+    """Lines of the selection whose first character belongs to a string that began on an earlier one."""
     opening = {getattr(tokenize, name, None) for name in ("FSTRING_START", "TSTRING_START")} - {None}
     closing = {getattr(tokenize, name, None) for name in ("FSTRING_END", "TSTRING_END")} - {None}
+    before = selected.first_line - 1
     inside: set[int] = set()
     opened: list[int] = []
-    # As Python counts lines; the tokenizer itself would part them at \n only.
-    plain = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = "\n".join([*file.file.lines[before : selected.last_line], ""])
     try:
-        for token in tokenize.generate_tokens(io.StringIO(plain).readline):
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
             if token.type in opening:
                 opened.append(token.start[0])
             elif token.type in closing and opened:
-                inside.update(range(opened.pop() + 1, token.end[0] + 1))
+                inside.update(range(before + opened.pop() + 1, before + token.end[0] + 1))
             elif token.type == tokenize.STRING:
-                inside.update(range(token.start[0] + 1, token.end[0] + 1))
+                inside.update(range(before + token.start[0] + 1, before + token.end[0] + 1))
     except (tokenize.TokenError, SyntaxError) as error:
-        raise EditError(f"the file cannot be read as tokens: {error}") from error
+        raise EditError(f"the lines cannot be read as tokens: {error}") from error
     return inside

@@ -19,6 +19,8 @@ DO = "tag"
 TITLE = "TorchTraceAP: put a record_function range round this block"
 MENTIONS = "torch"
 """Files without this word are not looked at."""
+MOST_CHARACTERS = 1 << 18
+"""Nor are larger ones: they would have to be parsed while the editor waits."""
 
 log = logging.getLogger(__name__)
 
@@ -31,11 +33,12 @@ class TagActions:
 
     def offered(self, path: str, text: str, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
         """The action, if the lines asked for can have a range. Nothing while somebody only moves the cursor."""
-        if params.context.trigger_kind == lsp.CodeActionTriggerKind.Automatic or MENTIONS not in text:
+        is_asked_for = params.context.trigger_kind != lsp.CodeActionTriggerKind.Automatic
+        if not is_asked_for or len(text) > MOST_CHARACTERS or MENTIONS not in text:
             return []
         first, last = lines_of(params.range)
         try:
-            self.edits(path, text, first, last)
+            self._check(path, text, first, last)
         except EditError as error:
             log.debug("no range round lines %d to %d of %s: %s", first, last, path, error)
             return []
@@ -44,12 +47,21 @@ class TagActions:
 
     def edits(self, path: str, text: str, first_line: int, last_line: int) -> Sequence[TextEdit]:
         """The edit. Raises EditError where there can be none."""
-        from ...codemap.source import parse_source  # with the fixers behind it: the client is answered first
-        from ...codemap.tagging import tag_edits
+        from ...codemap.tagging import tag_edits  # with the fixers behind it: the client is answered first
+
+        return tag_edits(self._parsed(path, text), first_line, last_line)
+
+    def _check(self, path: str, text: str, first_line: int, last_line: int) -> None:
+        from ...codemap.tagging import check_tag
+
+        check_tag(self._parsed(path, text), first_line, last_line)
+
+    def _parsed(self, path: str, text: str) -> SourceFile:
+        from ...codemap.source import parse_source
 
         if self._file is None or (self._file.path, self._file.text) != (path, text):
             self._file = parse_source(path, text)
-        return tag_edits(self._file, first_line, last_line)
+        return self._file
 
 
 def lines_of(span: lsp.Range) -> tuple[int, int]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from .classes import ABSENT, is_module_base, mro
+from .module_methods import MODULE_METHODS
 from .objects import delete_attribute, get_attribute, set_attribute
 from .signatures import Arguments
 from .values import (
@@ -339,7 +340,9 @@ def _getattr(machine: Machine, given: Arguments, node: ast.AST, frame: Frame) ->
 
 def _has_method(of: Value, name: str) -> bool:
     """Whether a value has a method of this name, as far as is known."""
-    if isinstance(of, (ModuleValue, TensorValue)):
+    if isinstance(of, ModuleValue):
+        return of.is_opaque or name in MODULE_METHODS
+    if isinstance(of, TensorValue):
         return True
     return not isinstance(of, ObjectValue) and hasattr(type(of), name)
 
@@ -352,7 +355,7 @@ def _hasattr(machine: Machine, given: Arguments, node: ast.AST, frame: Frame) ->
         return True if of.dotted.startswith("torch") else Unknown("an attribute of a library")
     if isinstance(of, ModuleValue) and name not in of.attributes and name not in of.layer_arguments:
         found = get_attribute(machine, of, name, node, frame)
-        return not isinstance(found, (NativeMethod, Unknown)) or name in ("forward", "train", "eval", "parameters")
+        return _has_method(of, name) if isinstance(found, NativeMethod) else found is not ABSENT
     found = get_attribute(machine, of, name, node, frame)
     return found is not ABSENT and not (isinstance(found, NativeMethod) and not _has_method(of, name))
 

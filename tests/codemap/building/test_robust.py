@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from torchtraceap.codemap.building.forward import follow
 from torchtraceap.codemap.building.program import Program
-from torchtraceap.codemap.building.roots import descendants
+from torchtraceap.codemap.building.roots import descendants, has_known_sizes
 from torchtraceap.codemap.building.signatures import Arguments
 from torchtraceap.codemap.building.values import MORE, ModuleValue, TensorValue, Unknown, is_known
 from torchtraceap.codemap.module_source import source_models
@@ -267,3 +267,45 @@ def test_a_class_can_be_built_with_other_arguments(tmp_path):
     built = program.build(cls, Arguments([7]))  # type: ignore[arg-type]
     assert built is not None
     assert dict(built.attributes["fc"].tensors())["weight"].sizes == (2, 7)  # type: ignore[attr-defined]
+
+
+def test_an_attribute_that_a_module_lacks_gives_the_default(tmp_path):
+    text = HEAD + (
+        "class Net(nn.Module):\n"
+        "    def __init__(self):\n"
+        "        super().__init__()\n"
+        "        self.own = 3\n"
+        "net = Net()\n"
+        "value = [getattr(net, 'own', 0), getattr(net, 'other', 5), getattr(nn.ReLU(), 'other', 6),\n"
+        "         hasattr(net, 'own'), hasattr(net, 'other'),\n"
+        "         hasattr(net, 'forward'), hasattr(nn.Linear(2, 3), 'in_features')]\n"
+    )
+    assert value_of(tmp_path, text) == [3, 5, 6, True, False, True, True]
+
+
+def test_containers_change_in_place(tmp_path):
+    text = HEAD + (
+        "layers = nn.ModuleList([nn.ReLU()])\n"
+        "layers += [nn.Linear(1, 2), nn.Linear(2, 3)]\n"
+        "del layers[0]\n"
+        "sizes = {'a': 1, 'b': 2}\n"
+        "del sizes['a']\n"
+        "value = [(type(one).__name__, one.out_features) for one in layers] + [sizes]\n"
+    )
+    assert value_of(tmp_path, text) == [("Linear", 2), ("Linear", 3), {"b": 2}]
+
+
+def test_a_part_that_cannot_be_told_makes_the_model_open(tmp_path):
+    text = HEAD + (
+        "import library\n"
+        "class Net(nn.Module):\n"
+        "    def __init__(self):\n"
+        "        super().__init__()\n"
+        "        self.part = library.build()\n"
+        "    def forward(self, x):\n"
+        "        return self.part(x)\n"
+        "model = Net()\n"
+    )
+    (model,) = program_of(tmp_path, main=text).roots()
+    assert model.problem == "what part is cannot be told"
+    assert not has_known_sizes(model)

@@ -16,17 +16,17 @@ from pygls.exceptions import JsonRpcException
 from pygls.io_ import StdinAsyncReader, StdoutWriter, run_async
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import default_converter
-from pygls.workspace import TextDocument
 
 from . import VERSION
-from .client import Report
+from .client import Document, Report
 from .engine import Engine
 from .features import code_action, code_lens, commands, configuration, hover, progress, record_action, sync
 from .features.tag_action import TagActions
 from .folders import Folder
 from .log import ClientLog, send_log
+from .notebooks import SYNC, OpenNotebook, OpenNotebooks
 from .process import WorkerProcess
-from .protocol import Protocol
+from .protocol import Protocol, SourceWorkspace
 from .recorder import Recorder
 from .repairs import Repairs
 from .settings import Settings
@@ -47,13 +47,20 @@ class Server(LanguageServer):
     recorder: Recorder
 
     def __init__(self, worker: Sequence[str] = WORKER) -> None:
-        super().__init__("torchtraceap", VERSION, protocol_cls=Protocol, converter_factory=default_converter)
+        super().__init__(
+            "torchtraceap",
+            VERSION,
+            protocol_cls=Protocol,
+            converter_factory=default_converter,
+            notebook_document_sync=SYNC,
+        )
         self.base_settings = Settings()
         self.root_uris: list[str] = []
         self._worker = tuple(worker)
         self._log: ClientLog | None = None
         self._parent_watch: asyncio.Task[None] | None = None
         self._cancels: dict[str | int, Callable[[], None]] = {}
+        self._notebooks = OpenNotebooks()
         self.tags = TagActions()
         for feature in (configuration, sync, code_action, hover, code_lens, commands, progress, record_action):
             feature.register(self)
@@ -85,9 +92,16 @@ class Server(LanguageServer):
         diagnostics = documents.publish_diagnostics if documents else None
         return bool(diagnostics and diagnostics.related_information)
 
-    def documents(self) -> Iterable[TextDocument]:
-        """What the client has open."""
-        return tuple(self.workspace.text_documents.values())
+    def documents(self) -> Iterable[Document]:
+        """What the client has open: files, and notebooks as a whole."""
+        opened = self.workspace.text_documents.values()
+        files = [one for one in opened if self.workspace.get_notebook_document(cell_uri=one.uri) is None]
+        return [*files, *self.notebooks()]
+
+    def notebooks(self) -> Sequence[OpenNotebook]:
+        """The notebooks that the client has open."""
+        workspace = self.workspace
+        return self._notebooks.all(workspace) if isinstance(workspace, SourceWorkspace) else ()
 
     def publish(self, uri: str, version: int | None, diagnostics: list[lsp.Diagnostic]) -> None:
         """Show these diagnostics of a file and no others."""

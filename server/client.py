@@ -8,6 +8,8 @@ from typing import Protocol
 
 from lsprotocol import types as lsp
 
+from .notebooks import OpenNotebook
+
 Report = Callable[[float, str], None]
 """Tells how far a job is: a fraction from 0 to 1, and what it is doing."""
 
@@ -46,6 +48,10 @@ class Client(Protocol):
 
     def documents(self) -> Iterable[Document]:
         """What it has open."""
+        ...
+
+    def notebooks(self) -> Iterable[OpenNotebook]:
+        """The notebooks among it."""
         ...
 
     def publish(self, uri: str, version: int | None, diagnostics: list[lsp.Diagnostic]) -> None:

@@ -20,6 +20,7 @@ from .folders import Folder, Folders, Published
 from .indexing import Indexing
 from .memory import Memory
 from .messages import Analyze, Analyzed, Failed, Progress
+from .notebooks import OpenNotebook
 from .process import WorkerProcess
 from .publish import Publisher
 from .settings import Settings
@@ -286,11 +287,13 @@ class Engine:
             for document in self._client.documents()
             if (path := self._path(folder, document.uri))
         }
+        cells = {cell.uri: cell.version for notebook in self._client.notebooks() for cell in notebook.cells}
         wanted: dict[str, Published] = {}
         for path in state.paths() if only is None else {only} & state.paths():
             if settings.enable and (settings.diagnostic_mode == "workspace" or path in versions):
-                diagnostics = tuple(publisher.diagnostics(path, settings))
-                wanted[folder.uri_of(path)] = Published(path, versions.get(path), diagnostics)
+                for uri, diagnostics in publisher.diagnostics(path, settings).items():
+                    version = cells[uri] if uri in cells else versions.get(path)
+                    wanted[uri] = Published(path, version, tuple(diagnostics))
         if only is None:
             publisher.forget_gone()
             if settings.enable and settings.diagnostic_mode == "workspace":
@@ -307,6 +310,7 @@ class Engine:
                 folder.uri_of,
                 lambda trace: Path(trace).as_uri(),
                 self._client.has_related,
+                lambda path: self.notebook(folder, path),
             )
         return self._publishers[folder.uri]
 
@@ -316,9 +320,27 @@ class Engine:
         """The open document of a file; None if it is not open."""
         return next((d for d in self._client.documents() if self._path(folder, d.uri) == path), None)
 
+    def notebook(self, folder: Folder, path: str) -> OpenNotebook | None:
+        """The open notebook of a file; None if it is not open as one."""
+        return next((one for one in self._client.notebooks() if self._path(folder, one.uri) == path), None)
+
+    def locate(self, uri: str) -> tuple[Folder, str, int] | None:
+        """The folder of a document, its path in it, and how many lines of its file's text stand above it: those of
+        the cells before, for a notebook's cell. None for what is not a file."""
+        for notebook in self._client.notebooks():
+            if (cell := notebook.cell_of(uri)) is not None:
+                found = self.folders.locate(notebook.uri)
+                return None if found is None else (*found, cell.above)
+        found = self.folders.locate(uri)
+        return None if found is None else (*found, 0)
+
     def overlay(self, folder: Folder) -> dict[str, str]:
         """The texts of the open documents in a folder, by path."""
-        return {path: d.source for d in self._client.documents() if (path := self._path(folder, d.uri))}
+        return {
+            path: document.stored if isinstance(document, OpenNotebook) else document.source
+            for document in self._client.documents()
+            if (path := self._path(folder, document.uri))
+        }
 
     def _path(self, folder: Folder, uri: str) -> str | None:
         found = self.folders.locate(uri)

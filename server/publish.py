@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from lsprotocol import types as lsp
 
 from ..analyzer.findings import Evidence, Finding, Location, Severity
+from ..codemap.notebook import NOTEBOOK_SUFFIX
 from .documents import lines_with_ends, to_units
 from .merge import Seen, recurring
+from .notebooks import OpenNotebook
 from .pages import page_uri
 from .places import paths_of, trimmed
 from .settings import Settings
@@ -46,18 +48,25 @@ class Publisher:
         uri_of: Callable[[str], str],
         trace_uri: Callable[[str], str],
         has_related: bool,
+        notebook_of: Callable[[str], OpenNotebook | None] = lambda path: None,
     ) -> None:
         self._state = state
         self._encoding = encoding
         self._uri_of = uri_of
         self._trace_uri = trace_uri
         self._has_related = has_related
+        self._notebook_of = notebook_of
         self._lines: dict[str, tuple[str, tuple[str, ...]]] = {}
         self._made: dict[int, _Made] = {}
 
-    def diagnostics(self, path: str, settings: Settings) -> list[lsp.Diagnostic]:
-        """The diagnostics of one file."""
-        return [self.diagnostic(seen) for seen in self.shown(path, settings)]
+    def diagnostics(self, path: str, settings: Settings) -> dict[str, list[lsp.Diagnostic]]:
+        """The diagnostics of one file, by the URI of the document: a notebook has one for each cell."""
+        notebook = self._notebook(path)
+        found: dict[str, list[lsp.Diagnostic]] = {} if notebook is not None else {self._uri_of(path): []}
+        for seen in self.shown(path, settings):
+            assert seen.finding.location is not None
+            found.setdefault(self.place(seen.finding.location)[0], []).append(self.diagnostic(seen))
+        return found
 
     def shown(self, path: str, settings: Settings) -> list[Seen]:
         """The findings of one file that are to be seen: wanted, not silenced by a comment, sure enough."""
@@ -91,6 +100,29 @@ class Publisher:
             self.position(where.path, where.end_line, where.end_column),
         )
 
+    def place(self, where: Location) -> tuple[str, lsp.Range]:
+        """A place as the client names it: the URI of a document and a range in it.
+
+        A notebook that is not open as one has only a first line: its others would be lines of JSON.
+        """
+        span = self.range_of(where)
+        if not where.path.endswith(NOTEBOOK_SUFFIX):
+            return self._uri_of(where.path), span
+        notebook = self._notebook(where.path)
+        cell = notebook.cell_at(span.start.line + 1) if notebook is not None else None
+        if cell is None:
+            return self._uri_of(where.path), TOP
+        start = lsp.Position(max(span.start.line - cell.above, 0), span.start.character)
+        return cell.uri, lsp.Range(start, lsp.Position(max(span.end.line - cell.above, 0), span.end.character))
+
+    def _notebook(self, path: str) -> OpenNotebook | None:
+        return self._notebook_of(path) if path.endswith(NOTEBOOK_SUFFIX) else None
+
+    def _uris_of(self, path: str) -> str:
+        """What names the documents of a file, as one text."""
+        notebook = self._notebook(path)
+        return self._uri_of(path) if notebook is None else " ".join(cell.uri for cell in notebook.cells)
+
     def position(self, path: str, line: int, column: int) -> lsp.Position:
         """A line and column, from 1 and in code points, as the client counts."""
         lines = self.lines(path)
@@ -100,7 +132,7 @@ class Publisher:
 
     def diagnostic(self, seen: Seen) -> lsp.Diagnostic:
         """One finding as a diagnostic."""
-        files = [(self._uri_of(path), self._state.text(path)) for path in paths_of(seen.finding)]
+        files = [(self._uris_of(path), self._state.text(path)) for path in paths_of(seen.finding)]
         recordings = len(self._state.recordings)
         made = self._made.get(seen.id)
         if made is None or made.seen is not seen or made.files != files or made.recordings != recordings:
@@ -115,12 +147,12 @@ class Publisher:
         finding = seen.finding
         page = page_uri(finding.slug)
         return lsp.Diagnostic(
-            range=TOP if finding.location is None else self.range_of(finding.location),
+            range=TOP if finding.location is None else self.place(finding.location)[1],
             severity=SEVERITIES[finding.severity],
             code=finding.slug,
             code_description=lsp.CodeDescription(page) if page else None,
             source=SOURCE,
-            message=recurring(_said(finding), len(seen.traces), len(self._state.recordings)),
+            message=recurring(self._said(finding), len(seen.traces), len(self._state.recordings)),
             related_information=self._related(seen) if self._has_related else None,
             data={
                 "id": seen.id,
@@ -132,29 +164,28 @@ class Publisher:
             },
         )
 
+    def _said(self, finding: Finding) -> str:
+        where = finding.location
+        text = f"{finding.message}; stale: {finding.stale}, record again" if finding.stale else finding.message
+        if where is None or not where.path.endswith(NOTEBOOK_SUFFIX) or self._notebook(where.path) is not None:
+            return text
+        lines = self.lines(where.path)
+        line = lines[where.line - 1].strip() if 0 < where.line <= len(lines) else ""
+        return f"`{line}`: {text}" if line else text
+
     def _related(self, seen: Seen) -> list[lsp.DiagnosticRelatedInformation]:
         """The call chain and other places, then what was measured, at the finding's own place."""
         finding = seen.finding
         related = [
-            lsp.DiagnosticRelatedInformation(
-                lsp.Location(self._uri_of(other.location.path), self.range_of(other.location)), other.message
-            )
+            lsp.DiagnosticRelatedInformation(lsp.Location(*self.place(other.location)), other.message)
             for other in finding.related
         ]
         if finding.evidence:
             where = finding.location
-            here = (
-                lsp.Location(self._trace_uri(seen.trace), TOP)
-                if where is None
-                else lsp.Location(self._uri_of(where.path), self.range_of(where))
-            )
+            here = lsp.Location(self._trace_uri(seen.trace), TOP) if where is None else lsp.Location(*self.place(where))
             measured = "; ".join(map(evidence_line, finding.evidence))
             related.append(lsp.DiagnosticRelatedInformation(here, f"measured: {measured}"))
         return related
-
-
-def _said(finding: Finding) -> str:
-    return f"{finding.message}; stale: {finding.stale}, record again" if finding.stale else finding.message
 
 
 def is_wanted(finding: Finding, settings: Settings) -> bool:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from ..analyzer.figures import format_ms
 from ..analyzer.findings import Finding, Fix, Safety
+from ..codemap.disk import text_of
 from ..codemap.edits import compatible
 from ..codemap.fixes.base import Confirmation
-from ..codemap.source import decode
 from .documents import differences
 from .engine import Engine
 from .folders import Folder
@@ -151,7 +151,7 @@ def _repair(folder: Folder, seen: Seen) -> bool:
 
 def _read(file: Path) -> str | None:
     try:
-        return decode(file.read_bytes())[0]
+        return text_of(file.name, file.read_bytes())[0]
     except OSError:
         return None
 

@@ -22,7 +22,7 @@ from watchdog.observers import Observer
 from watchdog.observers.api import ObservedWatch
 
 from ..analyzer.trace.recording import is_trace_name
-from ..codemap.walk import IGNORED_FOLDERS
+from ..codemap.walk import IGNORED_FOLDERS, SUFFIXES
 
 CHANGES: list[type[events.FileSystemEvent]] = [
     events.FileCreatedEvent,
@@ -205,7 +205,7 @@ class Watcher:
             log.warning("%s cannot be watched (%s); it is looked through every %g s", folder, error, SWEEP_EVERY_S)
 
     def _consider(self, path: Path) -> None:
-        if path.suffix == ".py":
+        if path.suffix in SUFFIXES:
             self._listener.on_source(path)
         elif path.is_dir():
             self._enter(path)

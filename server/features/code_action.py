@@ -17,11 +17,13 @@ from lsprotocol import types as lsp
 
 from ...analyzer.findings import Fix, Safety, TextEdit
 from ...codemap.edits import EditError, apply_edits
+from ...codemap.notebook import NOTEBOOK_SUFFIX
 from ...codemap.suppress import suppressing
 from ...codemap.titles import titled
 from ..documents import lines_with_ends, to_units
 from ..folders import Folder
 from ..merge import Seen
+from ..notebooks import OpenNotebook
 from ..publish import overlapping
 from ..repairs import Stale
 from . import record_action, tag_action
@@ -42,10 +44,11 @@ def register(server: Server) -> None:
         lsp.TEXT_DOCUMENT_CODE_ACTION, lsp.CodeActionOptions(code_action_kinds=KINDS, resolve_provider=True)
     )
     async def code_action(params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
-        found = server.engine.folders.locate(params.text_document.uri)
+        found = server.engine.locate(params.text_document.uri)
         if found is None:
             return []
-        actions = _actions(server, *found, params)
+        folder, path, above = found
+        actions = _actions(server, folder, path, _moved_down(params, above))
         if not _resolves_edits(server.client_capabilities):
             actions = [one for one in actions if one.command is not None or (await resolve(one)).edit is not None]
         return actions
@@ -53,16 +56,16 @@ def register(server: Server) -> None:
     @server.feature(lsp.CODE_ACTION_RESOLVE)
     async def resolve(action: lsp.CodeAction) -> lsp.CodeAction:
         data: dict[str, Any] = action.data if isinstance(action.data, dict) else {}
-        found = server.engine.folders.locate(str(data.get("uri")))
+        found = server.engine.locate(str(data.get("uri")))
         if found is None:
             return action
+        folder, path, _ = found
         try:
-            edits = await _edits(server, *found, data)
+            edits = await _edits(server, folder, path, data)
+            if edits:
+                action.edit = workspace_edit(server, folder, edits)
         except (Stale, EditError) as error:
             log.warning("%s: not done, since %s", action.title, error)
-            return action
-        if edits:
-            action.edit = workspace_edit(server, found[0], edits)
         return action
 
 
@@ -71,13 +74,36 @@ def workspace_edit(server: Server, folder: Folder, edits: Sequence[TextEdit]) ->
     changes: list[lsp.TextDocumentEdit | lsp.CreateFile | lsp.RenameFile | lsp.DeleteFile] = []
     for path in dict.fromkeys(edit.path for edit in edits):
         document = server.engine.document(folder, path)
+        of_file = [edit for edit in edits if edit.path == path]
+        if isinstance(document, OpenNotebook):
+            changes += _cell_edits(document, of_file, server.encoding)
+            continue
+        if path.endswith(NOTEBOOK_SUFFIX):
+            raise Stale(f"{path} is not open as a notebook; `torchtraceap fix` can change it")
         lines = lines_with_ends(_text(server, folder, path))
         identifier = lsp.OptionalVersionedTextDocumentIdentifier(
             folder.uri_of(path), document.version if document else None
         )
-        converted = [_to_client(edit, lines, server.encoding) for edit in edits if edit.path == path]
+        converted = [_to_client(edit, lines, server.encoding) for edit in of_file]
         changes.append(lsp.TextDocumentEdit(identifier, [*converted]))
     return lsp.WorkspaceEdit(document_changes=changes)
+
+
+def _cell_edits(notebook: OpenNotebook, edits: list[TextEdit], encoding: str) -> list[lsp.TextDocumentEdit]:
+    """The same for a notebook, by cell."""
+    changes = []
+    for cell, of_cell in notebook.edits_by_cell(edits):
+        lines = lines_with_ends("\n".join(cell.source))
+        identifier = lsp.OptionalVersionedTextDocumentIdentifier(cell.uri, cell.version)
+        changes.append(lsp.TextDocumentEdit(identifier, [_to_client(edit, lines, encoding) for edit in of_cell]))
+    return changes
+
+
+def _moved_down(params: lsp.CodeActionParams, lines: int) -> lsp.CodeActionParams:
+    """The request with its range in the lines of the file's text, for a cell of a notebook."""
+    start, end = params.range.start, params.range.end
+    span = lsp.Range(lsp.Position(start.line + lines, start.character), lsp.Position(end.line + lines, end.character))
+    return lsp.CodeActionParams(params.text_document, span, params.context)
 
 
 def _actions(server: Server, folder: Folder, path: str, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
@@ -97,7 +123,7 @@ def _actions(server: Server, folder: Folder, path: str, params: lsp.CodeActionPa
     text = _text(server, folder, path)
     if _wants(params.context, tag_action.KIND):
         actions += server.tags.offered(path, text, params)
-    if _wants(params.context, record_action.KIND):
+    if _wants(params.context, record_action.KIND) and not path.endswith(NOTEBOOK_SUFFIX):
         actions += record_action.offered(folder, path, text, params)
     return actions
 

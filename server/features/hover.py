@@ -38,11 +38,11 @@ def register(server: Server) -> None:
 
     @server.feature(lsp.TEXT_DOCUMENT_HOVER)
     def hover(params: lsp.HoverParams) -> lsp.Hover | None:
-        found = server.engine.folders.locate(params.text_document.uri)
+        found = server.engine.locate(params.text_document.uri)
         if found is None:
             return None
-        folder, path = found
-        line = params.position.line + 1
+        folder, path, above = found
+        line = params.position.line + 1 + above
         publisher = server.engine.publisher(folder)
         here = overlapping(publisher.shown(path, folder.settings), line, line)
         parts = [explain(seen, folder.state) for seen in here]
@@ -51,7 +51,7 @@ def register(server: Server) -> None:
             return None
         where = here[0].finding.location if here else None
         text = lsp.MarkupContent(lsp.MarkupKind.Markdown, "\n\n---\n\n".join(parts))
-        return lsp.Hover(text, publisher.range_of(where) if where else None)
+        return lsp.Hover(text, publisher.place(where)[1] if where else None)
 
 
 def explain(seen: Seen, state: FolderState) -> str:

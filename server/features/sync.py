@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types as lsp
 
-from ..protocol import SourceDocument
+from ..notebooks import OpenNotebook, take_edits
+from ..protocol import SourceDocument, SourceWorkspace
 from . import record_action
 
 if TYPE_CHECKING:
@@ -50,5 +51,57 @@ def register(server: Server) -> None:
         found = server.engine.folders.locate(params.text_document.uri)
         if found is not None:
             # What was not saved is gone: the file on disk is the text again.
+            server.repairs.file_changed(*found)
+            server.engine.publish(*found)
+
+    _follow_notebooks(server)
+
+
+def _follow_notebooks(server: Server) -> None:
+    """The same for notebooks, whose cells are documents."""
+    known: dict[str, OpenNotebook] = {}
+
+    def opened(uri: str) -> OpenNotebook | None:
+        return next((one for one in server.notebooks() if one.uri == uri), None)
+
+    @server.feature(lsp.NOTEBOOK_DOCUMENT_DID_OPEN)
+    def did_open(params: lsp.DidOpenNotebookDocumentParams) -> None:
+        uri = params.notebook_document.uri
+        found, notebook = server.engine.folders.locate(uri), opened(uri)
+        if found is None or notebook is None:
+            return
+        known[uri] = notebook
+        folder, path = found
+        folder.uris[path] = uri
+        folder.state.sync(path, notebook.source)
+        server.engine.publish(folder, path)
+
+    @server.feature(lsp.NOTEBOOK_DOCUMENT_DID_CHANGE)
+    def did_change(params: lsp.DidChangeNotebookDocumentParams) -> None:
+        uri = params.notebook_document.uri
+        found, notebook = server.engine.folders.locate(uri), opened(uri)
+        workspace = server.workspace
+        if found is None or notebook is None or not isinstance(workspace, SourceWorkspace):
+            return
+        edits = take_edits(workspace, known.get(uri), notebook)
+        known[uri] = notebook
+        folder, path = found
+        if edits is None:
+            folder.state.sync(path, notebook.source)
+        else:
+            folder.state.edit(path, tuple(edits), notebook.source)
+        server.engine.publish(folder, path)
+
+    @server.feature(lsp.NOTEBOOK_DOCUMENT_DID_SAVE)
+    def did_save(params: lsp.DidSaveNotebookDocumentParams) -> None:
+        found = server.engine.folders.locate(params.notebook_document.uri)
+        if found is not None:
+            server.repairs.recheck(*found)
+
+    @server.feature(lsp.NOTEBOOK_DOCUMENT_DID_CLOSE)
+    def did_close(params: lsp.DidCloseNotebookDocumentParams) -> None:
+        known.pop(params.notebook_document.uri, None)
+        found = server.engine.folders.locate(params.notebook_document.uri)
+        if found is not None:
             server.repairs.file_changed(*found)
             server.engine.publish(*found)

@@ -29,11 +29,15 @@ class Frames:
         self._is_file_frame = np.array([_is_file_frame(name) for name in trace.names], dtype=bool)
         self._threads: dict[int, tuple[IntArray, IntArray]] = {}
         self._thread_ends: dict[int, int] = {}
+        self._chains: dict[int, list[int]] = {}
 
     def chain(self, row: int) -> list[int]:
         """The frames that were running at `row`, innermost first (`row` itself, where it is one)."""
-        python_rows = self._outwards(self._innermost_python(row))
-        return [each for each in python_rows if self._is_file_frame[self._trace.name[each]]]
+        innermost = self._innermost_python(row)
+        if innermost not in self._chains:
+            outwards = self._outwards(innermost)
+            self._chains[innermost] = [each for each in outwards if self._is_file_frame[self._trace.name[each]]]
+        return self._chains[innermost]
 
     def children(self, frame: int) -> IntArray:
         """What `frame` did itself: its calls and the operators it ran with no call, in time order."""

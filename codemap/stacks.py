@@ -10,8 +10,6 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from ..analyzer.findings import How
 from ..analyzer.timeline.model import CallTree
 from ..analyzer.trace.model import NONE, Category, IntArray, Trace
@@ -124,7 +122,7 @@ class Stacks:
             return None
         # An event that starts inside a child (a range opened by `__enter__`) belongs to that child.
         starts = running.starts_ns
-        position = max(int(np.searchsorted(starts, self._trace.ts_ns[row], side="right")) - 1, 0)
+        position = max(int(starts.searchsorted(self._trace.ts_ns[row], side="right")) - 1, 0)
         if position not in running.places:
             running.places[position] = self._statement(running, position)
         return running.places[position]

@@ -24,14 +24,15 @@ from .session import Session
 
 def start(bootstrap: str) -> None:
     """Record this process, as the environment says. `bootstrap`: the folder of the `sitecustomize` that calls this."""
-    options = decode(os.environ.get(VARIABLE, ""))
     sys.path[:] = [entry for entry in sys.path if os.path.realpath(entry or ".") != os.path.realpath(bootstrap)]
-    _load_other_sitecustomize()
-    if options is None:
-        return
-    leave(Report(os.getpid()), options.reports)
-    folder = os.getcwd()  # noqa: PTH109  as a string, however it is written
-    after_import("torch", lambda: _record(options, folder))
+    try:
+        _load_other_sitecustomize()
+    finally:  # Python goes on without a `sitecustomize` that fails, and so does the recorder
+        options = decode(os.environ.get(VARIABLE, ""))
+        if options is not None:
+            leave(Report(os.getpid()), options.reports)
+            folder = os.getcwd()  # noqa: PTH109  as a string, however it is written
+            after_import("torch", lambda: _record(options, folder))
 
 
 def _record(options: RecordOptions, folder: str) -> None:
@@ -59,8 +60,7 @@ def _write_in_children(session: Session, finish: Callable[[], None]) -> None:
     util = importlib.import_module("multiprocessing.util")
     if multiprocessing.process.parent_process() is not None:
         util.Finalize(None, finish, exitpriority=100)
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=session.forked)
+    if hasattr(os, "fork"):
         util.register_after_fork(session, lambda _: util.Finalize(None, finish, exitpriority=100))
 
 

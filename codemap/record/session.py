@@ -52,6 +52,9 @@ class Session:
 
     def install(self) -> None:
         """Start listening. torch has been imported."""
+        if hasattr(os, "register_at_fork"):
+            session = weakref.ref(self)
+            os.register_at_fork(after_in_child=lambda: _forked(session()))
         self._hooks.put_on()
         self._definitions.put_on()
         self._handles = hooks.listen_to_optimizers(self)
@@ -103,10 +106,9 @@ class Session:
 
     def forked(self) -> None:
         """In a forked child: what has begun belongs to the parent; else this process may record itself."""
+        self._pid = os.getpid()
         if self._thread:
             self._is_over = True
-        else:
-            self._pid = os.getpid()
 
     def report(self) -> Report:
         """How far it came."""
@@ -248,3 +250,8 @@ class Session:
             self._is_over = True
             self._stages.recorded.note(f"and could not be cleared away: {type(error).__name__}: {error}")
             sys.settrace(None)
+
+
+def _forked(session: Session | None) -> None:
+    if session is not None:
+        session.forked()

@@ -78,22 +78,29 @@ class Writer:
             recorded.rank, recorded.world_size = facts.rank_and_world()
             path = self._claimed(recorded.rank)
             part = path.with_name(path.name + ".part")
-            calls = _tree(window)
-            window.export(part)
             try:
-                exported = read_exported(part)
-            except msgspec.DecodeError as error:
-                recorded.note(f"the trace is left as the profiler wrote it: {error}")
-                part.write_bytes(compressed(part.read_bytes()))
-            else:
-                dropped = own_frames(exported.events, _OWN_FILES)
-                bounds = step_bounds(exported, recorded.moments_ns, by)
-                if len(bounds) > 1:
-                    dropped |= before_first(exported.events, bounds[0][0])
-                part.write_bytes(compressed(rewritten(exported, dropped, bounds, recorded.first_step)))
-                self._join(exported, dropped, calls, moves, recorded)
+                self._fill(part, window, moves, recorded, by)
+            except BaseException:
+                part.unlink(missing_ok=True)
+                raise
             self._waiting = part, path
             recorded.trace = str(path)
+
+    def _fill(self, part: Path, window: Window, moves: Moves, recorded: Recorded, by: str) -> None:
+        calls = _tree(window)
+        window.export(part)
+        try:
+            exported = read_exported(part)
+        except msgspec.DecodeError as error:
+            recorded.note(f"the trace is left as the profiler wrote it: {error}")
+            part.write_bytes(compressed(part.read_bytes()))
+            return
+        dropped = own_frames(exported.events, _OWN_FILES)
+        bounds = step_bounds(exported, recorded.moments_ns, by)
+        if len(bounds) > 1:
+            dropped |= before_first(exported.events, bounds[0][0])
+        part.write_bytes(compressed(rewritten(exported, dropped, bounds, recorded.first_step)))
+        self._join(exported, dropped, calls, moves, recorded)
 
     def write_beside(
         self, recorded: Recorded, plan: Plan, by: str, survey: ModelSurvey, totals: Totals, measuring: Measuring

@@ -19,9 +19,6 @@ from ...codemap.record.options import DEFAULT_FOLDER, VARIABLE, RecordOptions, e
 from ...codemap.record.reports import Report, collect, problem, sentences
 
 PREFIX = "torchtraceap: "
-NOTHING_RECORDED = 3
-"""The program ended well, but there is no trace."""
-NOT_FOUND = 127
 _ANALYZE = """\
 import sys
 from torchtraceap.server.cli import main
@@ -82,8 +79,7 @@ def record(
     COMMAND is what would be typed without this: `python train.py --epochs 3`, `-m package.train`, `torchrun ...`.
     Put `--` before it. The program's output, exit code and files are its own.
 
-    \b
-    Exit code: the program's; 3 if it ended well but there was nothing to record.
+    The exit code is the program's, too: 128 and the signal's number if one ended it. 2 if it could not be started.
     """
     words = _whole(command)
     _check_folder(output)
@@ -109,7 +105,7 @@ def record(
     if then_analyze and traces:
         # Its exit code means findings; this command's is the program's.
         subprocess.run([sys.executable, "-c", _ANALYZE, *traces], check=False)
-    sys.exit(code or (0 if traces else NOTHING_RECORDED))
+    sys.exit(code)
 
 
 def _whole(command: Sequence[str]) -> list[str]:

@@ -38,8 +38,8 @@ class SourceStore:
         return text if blob_hash(text) == blob else None
 
     def sources_of(self, trace: Path, root: Path) -> Mapping[str, str]:
-        """The files of a folder that a trace ran when it was first placed, with their hashes; nothing for a trace never seen, or
-        written again since."""
+        """The files of a folder that a trace ran when it was first placed, with their hashes; nothing for a trace that
+        was never seen, or written again since."""
         try:
             return msgspec.json.decode(self._file_of(trace, root).read_bytes(), type=dict[str, str])
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError):

@@ -11,16 +11,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from ..analyzer.findings import Finding, Report
 from ..codemap.fixes.base import Confirmation
 from ..codemap.project import Parses
 from ..codemap.survey import Survey
+from .elsewhere import located, without
 from .messages import Analyze, Analyzed, Index, Indexed, Recheck, Rechecked
 from .worker import JobError, OnProgress, run
 
 if TYPE_CHECKING:
     from ..analyzer.detected import Analysis, Options
     from ..analyzer.trace.model import Trace
+    from ..codemap.workspace import Workspace
 
 LISTED_FOR_S = 10.0
 """A recheck takes which files there are from a look that is no older; it is told of those that were written since."""
@@ -49,12 +53,7 @@ class Pipeline:
         from ..analyzer.detected import Options
         from ..analyzer.report.json import to_json
         from ..analyzer.trace.limits import TraceError
-        from ..codemap.anchors import anchor_at
-        from ..codemap.drift_history import open_history
         from ..codemap.in_cells import in_cells
-        from ..codemap.place import device_facts, place
-        from ..codemap.project import open_workspace
-        from ..codemap.recheck import recheck
 
         started_s = time.perf_counter()
         options = Options(min_saving_pct=job.min_saving_pct, model_type=job.model_type)
@@ -63,13 +62,32 @@ class Pipeline:
         except TraceError as error:
             raise JobError(str(error)) from error
         on_progress(0.8, "placing")
-        survey = self._survey(job.root)
-        workspace = open_workspace(Path(job.root), job.overlay, survey=survey)
-        history = open_history(Path(job.root), [Path(path) for path in analysis.timeline.trace.info.paths])
+        answer, workspace = self._placed(job, job.root, job.overlay, analysis, options)
+        elsewhere: dict[str, Analyzed] = {}
+        if any(finding.location is None and not finding.stale for finding in answer.report.findings):
+            for root, overlay in job.others.items():
+                found = located(self._placed(job, root, overlay, analysis, options)[0])
+                elsewhere |= {root: found} if found.report.findings else {}
+        answer = without(answer, {finding.slug for one in elsewhere.values() for finding in one.report.findings})
+        _write(Path(job.report_path), to_json(in_cells(answer.report, workspace.file)))
+        return structs.replace(answer, seconds=time.perf_counter() - started_s, elsewhere=elsewhere)
+
+    def _placed(
+        self, job: Analyze, root: str, overlay: dict[str, str], analysis: Analysis, options: Options
+    ) -> tuple[Analyzed, Workspace]:
+        """What is found in the files of one folder."""
+        from ..codemap.anchors import anchor_at
+        from ..codemap.drift_history import open_history
+        from ..codemap.place import device_facts, place
+        from ..codemap.project import open_workspace
+        from ..codemap.recheck import recheck
+
+        survey = self._survey(root)
+        workspace = open_workspace(Path(root), overlay, survey=survey)
+        history = open_history(Path(root), [Path(path) for path in analysis.timeline.trace.info.paths])
         report = place(analysis, workspace, options, history)
         history.keep()
         survey.save()
-        _write(Path(job.report_path), to_json(in_cells(report, workspace.file)))
         device = device_facts(analysis.timeline)
         files = {path: file for path in _paths(report) if (file := workspace.file(path)) is not None}
         anchors = tuple(
@@ -82,7 +100,7 @@ class Pipeline:
             if recheck(finding, workspace, device, anchor) is not None
         )
         texts = {path: file.text for path, file in files.items()}
-        return Analyzed(job.id, report, device, texts, confirmed, anchors, time.perf_counter() - started_s)
+        return Analyzed(job.id, report, device, texts, confirmed, anchors, 0.0), workspace
 
     def recheck(self, job: Recheck) -> Rechecked:
         """Look at the source again."""

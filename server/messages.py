@@ -25,6 +25,8 @@ class Analyze(msgspec.Struct, tag=True, frozen=True):
     model_type: str
     report_path: str
     """Where the JSON report goes."""
+    others: dict[str, dict[str, str]] = {}
+    """The other open folders, whose files the trace may have run, too: the root of each with its unsaved texts."""
 
 
 class Suspect(msgspec.Struct, frozen=True):
@@ -80,6 +82,8 @@ class Analyzed(msgspec.Struct, tag=True, frozen=True):
     anchors: tuple[Anchor | None, ...]
     """What each finding's statement says, so that it is found again."""
     seconds: float
+    elsewhere: dict[str, Analyzed] = {}
+    """By root, what lies in files of the other folders. What is found there is left out here."""
 
 
 class Rechecked(msgspec.Struct, tag=True, frozen=True):

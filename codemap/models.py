@@ -9,14 +9,17 @@ from ..analyzer.timeline.model import Timeline
 from ..analyzer.trace.recording import Recording
 from .building.program import Program
 from .knowledge import Knowledge
+from .locate import Locator
+from .module_placed import PlacedOperators, with_placed_times
 from .module_recording import recorded_models
-from .module_source import source_model, source_models
+from .module_source import layer_calls, source_model, source_models
 from .module_times import Called, ModuleTimes, find_called, model_of_calls, with_called_times, with_tagged_times
-from .modules import Basis, Model, Module
+from .modules import Basis, Model, Module, Shape
 from .recorded import RecordedFiles
 
 _BY_RANGES = "the recording run's ranges"
 _BY_CALLS = "the trace's module calls, matched to the model by class and order"
+_BY_PLACES = "operators placed on the lines that call them"
 _NO_CALLS = "the trace holds no module calls: record with with_stack=True, or by `torchtraceap record`"
 Sizes = tuple[int, ...]
 
@@ -38,6 +41,7 @@ class _Traced:
 
     def __init__(self, program: Program, timeline: Timeline, given: Sizes | None) -> None:
         self._program = program
+        self._timeline = timeline
         self._given = given
         self._step_us = timeline.step_us
         self._recording = timeline.trace.recording
@@ -52,13 +56,29 @@ class _Traced:
             return self._recorded(recording, recorded)
         called = self._times.calls()
         if not called:
-            notes = (*self._notes, _NO_CALLS)
-            return tuple(Model(root, step_us=self._step_us, notes=notes) for root in self._static)
+            return self._placed()
         ran = [self._called(at, found) for at, found in self._likeliest(called)]
         classes = {one.root.class_name for one in ran}
         rest = [one for one in called if one.children and one.class_name not in classes and not _holds(one, classes)]
         alone = (model_of_calls(one, self._step_us) for one in rest)
         return (*ran, *(Model(root, "the trace's module calls", self._step_us, self._notes) for root in alone))
+
+    def _placed(self) -> tuple[Model, ...]:
+        """Times by the operators' places, for the models that look like what ran; these come first."""
+        operators = PlacedOperators(self._timeline, Locator(self._timeline, self._program.known.workspace))
+        ran: list[Model] = []
+        rest: list[Model] = []
+        for root, value in zip(self._static, self._program.roots(), strict=True):
+            found = operators.times(root, layer_calls(self._program, value, self._given))
+            if found is None:
+                rest.append(Model(root, step_us=self._step_us, notes=(*self._notes, _NO_CALLS)))
+                continue
+            if (first := _whole(found.first_input)) is not None and self._given is None and not has_sizes(root):
+                root = source_model(self._program, value, first)
+            timed = with_placed_times(root, found.us_per_step, self._step_us)
+            basis = f"{_BY_PLACES} ({found.found_pct:.0f} % of the layers' calls were found)"
+            ran.append(Model(timed, basis, self._step_us, self._notes))
+        return (*ran, *rest)
 
     def _recorded(self, recording: Recording, recorded: tuple[Module, ...]) -> tuple[Model, ...]:
         merged = [merge(root, self._static) for root in recorded]
@@ -109,7 +129,11 @@ def _first_input(timed: Module) -> Sizes | None:
     """What the innermost module that is called first was given: most likely what went into the model."""
     inner = [one for one in timed.walk() if not one.children and one.call_order is not None and one.inputs]
     first = min(inner, key=lambda module: module.call_order or 0, default=None)
-    shape = first.inputs[0] if first is not None else None
+    return _whole(first.inputs[0]) if first is not None else None
+
+
+def _whole(shape: Shape) -> Sizes | None:
+    """A shape of which every size is known."""
     sizes = tuple(size for size in shape or () if size is not None)
     return sizes if shape and len(sizes) == len(shape) else None
 

@@ -23,6 +23,7 @@ from .building.values import (
     Unknown,
     Value,
 )
+from .module_placed import PlacedCall
 from .modules import At, Basis, Module, Shape, Tensor
 
 _MOST_TEXT = 60
@@ -38,6 +39,17 @@ def source_model(program: Program, root: ModuleValue, given: tuple[int, ...] | N
     """One model, with connections and feature maps as far as its `forward` can be followed."""
     forward = follow(program.machine, root, _inputs(program, root, given))
     return _Conversion(program, root, forward).module(root)
+
+
+def layer_calls(program: Program, root: ModuleValue, given: tuple[int, ...] | None = None) -> tuple[PlacedCall, ...]:
+    """The calls of layers that a model's `forward` makes, in order."""
+    paths = {module: path for path, module, _ in descendants(root)}
+    forward = follow(program.machine, root, _inputs(program, root, given))
+    return tuple(
+        PlacedCall(paths[call.module], call.module.name, call.path, call.line)
+        for call in forward.layers
+        if call.module in paths
+    )
 
 
 def _inputs(program: Program, root: ModuleValue, given: tuple[int, ...] | None) -> tuple[Value, ...]:

@@ -35,11 +35,23 @@ class ModuleCalls:
 
 
 @dataclass(frozen=True, slots=True)
+class LayerCall:
+    """One call of a layer: of a module whose `forward` is none of the workspace's."""
+
+    module: ModuleValue
+    path: str
+    """The file that calls it, or the container that it is in."""
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
 class Forward:
     """One pass through a model."""
 
     calls: Mapping[ModuleValue, ModuleCalls]
     """In the order of the first calls."""
+    layers: tuple[LayerCall, ...]
+    """The calls of layers, in order."""
     is_whole: bool
     """Whether it could be followed to its end."""
 
@@ -54,13 +66,14 @@ def follow(machine: Machine, model: ModuleValue, inputs: tuple[Value, ...]) -> F
         found = limited(machine, Budget(STEPS), lambda: run.call(model, Arguments(list(inputs)), node, frame))
     finally:
         machine.on_call = outer
-    return Forward(run.calls, found is not GIVEN_UP and not run.has_failed)
+    return Forward(run.calls, tuple(run.layers), found is not GIVEN_UP and not run.has_failed)
 
 
 class _Run:
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
         self.calls: dict[ModuleValue, ModuleCalls] = {}
+        self.layers: list[LayerCall] = []
         self.has_failed = False
         self._running: list[ModuleValue] = []
         self._inside: list[set[ModuleValue]] = []
@@ -105,6 +118,7 @@ class _Run:
         if module.dotted in ("torch.nn.Sequential", "torch.nn.DataParallel", "torch.nn.DistributedDataParallel"):
             return self._in_sequence(module, given, node, frame)
         name = layer_name(module.dotted)
+        self.layers.append(LayerCall(module, frame.path, getattr(node, "lineno", 0)))
         return layer_output(name, module.layer_arguments, given) if name else result(None, *tensors)
 
     def _in_sequence(self, module: ModuleValue, given: Arguments, node: ast.AST, frame: Frame) -> Value:

@@ -36,10 +36,11 @@ _CASTS = {"half": "float16", "bfloat16": "bfloat16", "double": "float64", "float
 
 _WORDS_OF_METHODS = """
 add_module append apply bfloat16 buffers children compile cpu cuda double eval extend extra_repr float forward
-get_buffer get_extra_state get_parameter get_submodule half insert items keys load_state_dict modules named_buffers
-named_children named_modules named_parameters parameters pop register_buffer register_forward_hook register_forward_pre_hook
-register_full_backward_hook register_module register_parameter requires_grad_ set_extra_state share_memory state_dict to
-to_empty train training type update values xpu zero_grad __call__ __init__ __setattr__ __class__ __dict__ __len__
+get_buffer get_extra_state get_parameter get_submodule half insert items keys load_state_dict modules
+named_buffers named_children named_modules named_parameters parameters pop register_buffer register_forward_hook
+register_forward_pre_hook register_full_backward_hook register_module register_parameter requires_grad_
+set_extra_state share_memory state_dict to to_empty train training type update values xpu zero_grad __call__
+__init__ __setattr__ __class__ __dict__ __len__
 """
 MODULE_METHODS = frozenset(_WORDS_OF_METHODS.split())
 """Names that a module has from `nn.Module` or from its containers."""

@@ -233,10 +233,25 @@ def test_module_calls_of_a_trace_find_their_modules(project, classes):
     assert all(None not in (module.outputs[0] or (None,)) for module in inner)
 
 
-def test_a_trace_without_stacks_says_what_is_missing():
+def test_without_module_calls_the_operators_places_give_times():
     root = shared("projects", "unet_seg")
-    timeline = build_timeline(read_trace(root / "trace_nostack.json.gz"))
-    (model,) = models(Knowledge(open_workspace(root)), timeline)
+    known = Knowledge(open_workspace(root))
+    (with_calls,) = models(known, build_timeline(read_trace(root / "trace.json.gz")))
+    (placed,) = models(known, build_timeline(read_trace(root / "trace_nostack.json.gz")))
+    assert "operators placed on the lines" in placed.times_from
+    expected = {module.path: module for module in with_calls.root.walk()}
+    for module in placed.root.walk():
+        assert module.outputs == expected[module.path].outputs
+        share = expected[module.path].step_pct
+        assert module.step_pct is not None and share is not None
+        assert share - 8.0 < module.step_pct < share + 8.0
+        if share > 3.0:
+            assert 0.5 < module.step_pct / share < 2.0
+
+
+def test_a_trace_of_something_else_says_what_is_missing(known, tmp_path):
+    events = [one for n in range(1, 5) for one in tagged(n, "x", 100, 300)]
+    (model,) = models(known, trace_with(tmp_path, Recording(), *events))
     assert model.root.us_per_step is None
     assert any("with_stack=True" in note for note in model.notes)
 

@@ -21,9 +21,11 @@ from ...analyzer.trace.limits import TraceError
 from ...analyzer.trace.model import Trace
 from ...analyzer.trace.read import read_trace
 from ...analyzer.trace.recording import is_trace_name
+from ...codemap.cache import cache_path
 from ...codemap.drift_history import open_history
 from ...codemap.place import place
 from ...codemap.project import ProjectWorkspace, open_workspace
+from ...codemap.survey import Survey
 from ..merge import merge_reports
 from ..ranks import group_ranks, is_only_called_a_job
 from .progress import Reporter, reporting
@@ -48,7 +50,9 @@ def examine(
 
     The ranks of one job are analyzed together. Of those, one that cannot be read is no error, but a problem of the job.
     """
-    workspace = open_workspace(source)
+    root = source.resolve()
+    survey = Survey(root, cache=cache_path(root))
+    workspace = open_workspace(root, survey=survey)
     reports: list[Report] = []
     errors: list[str] = []
     with reporting(stderr) as reporter:
@@ -67,6 +71,7 @@ def examine(
             history = open_history(source, paths)
             reports.append(place(analysis, workspace, options, history))
             history.keep()
+    survey.save()
     return Outcome(_merged(reports) if reports else None, workspace, tuple(errors))
 
 

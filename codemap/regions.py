@@ -30,8 +30,8 @@ _MODULE_CONFIDENCE = 0.8
 _HEADER_CONFIDENCE = 0.6
 """That the event comes from somewhere inside the range whose first line is shown."""
 _MOST_EVENTS = 1_500
-_NAMED = 0.4
-"""A match that costs no more is by the operator's name."""
+_BY_NAME, _NAMED = 0.15, 0.4
+"""A match that costs no more is by the very name, or by one that may be meant."""
 _SURE = 0.7
 """Confidence of an alignment without Python events from which its line is shown instead of the range's."""
 
@@ -150,11 +150,16 @@ class Regions:
 
     def _runs_itself(self, path: str, action: Action, label: Label) -> bool:
         """Whether an action is expected to run an operator or module itself, not through a function of the program."""
-        if action.cost(label) <= _NAMED or not isinstance(action.node, ast.Call):
+        cost = action.cost(label)
+        if cost <= _BY_NAME:
             return True
+        index = self._known.index(path)
+        calls = [node for node in ast.walk(action.statement) if isinstance(node, ast.Call)]
         if label.kind is Kind.MODULE:
-            return last_name(action.node.func) not in self._known.index(path).functions
-        return self._known.index(path).dotted(action.node.func).startswith("torch.")
+            return not any(last_name(call.func) in index.functions for call in calls)
+        if cost <= _NAMED or not isinstance(action.node, ast.Call):
+            return True
+        return index.dotted(action.node.func).startswith("torch.")
 
     def _alignment(
         self, outer: int, path: str, header: ast.AST, body: ast.AST, qualname: str

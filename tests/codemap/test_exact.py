@@ -143,7 +143,7 @@ def test_lines_of_a_file_that_was_edited_are_followed_or_not_used(tmp_path: Path
 
     b = TraceBuilder(devices=())
     with b.step(0):
-        handle = b.leaf("aten::add", external_id=40)
+        handle = b.leaf("aten::cholesky", external_id=40)
     bare = b.build()
     assert shown(located(tmp_path, bare, row_of(bare, handle), known, None, edited)) is None
     assert shown(located(tmp_path, bare, row_of(bare, handle), known, follow, edited)) == (8, 1.0)

@@ -135,7 +135,12 @@ def windows(size: int) -> list[int]:
 
 
 def grid_of(tokens: int, seen: Sequence[tuple[int, int]]) -> tuple[int, tuple[int, int]]:
-    """How many tokens stand before the image's, and its rows and columns; zeros if it is none."""
+    """How many tokens stand before the image's, and its rows and columns; zeros if it is none.
+
+    `seen` are sizes of feature maps: a model that makes none works on no image, and a square of tokens is chance.
+    """
+    if not seen:
+        return 0, (0, 0)
     for prefix in PREFIXES:
         for rows, columns in seen:
             if rows * columns == tokens - prefix and min(rows, columns) >= LEAST_SIDE:

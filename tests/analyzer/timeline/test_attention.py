@@ -152,12 +152,16 @@ FUSED_NAME = "aten::scaled_dot_product_attention"
     [
         AttentionStatistics("blocks.0.attn", (0.75, 0.25)),
         AttentionStatistics("encoder", (), (Reach(4, 0.5), Reach(8, 0.9)), 0.41),
+        AttentionStatistics(
+            "a", (0.5, 0.5), (), grid=(14, 7), reach_2d=(Reach(1, 0.25), Reach(2, 1.0)), measure="norm"
+        ),
     ],
 )
 def test_statistics_are_read_as_they_were_written(said):
     read = parse(text_of(said))
     assert read is not None
     assert (read.layer, read.importance, read.reach) == (said.layer, said.importance, said.reach)
+    assert (read.grid, read.reach_2d, read.measure) == (said.grid, said.reach_2d, said.measure)
     assert read.valid_share == said.valid_share or math.isnan(said.valid_share)
 
 
@@ -171,6 +175,9 @@ def test_statistics_are_read_as_they_were_written(said):
         "torchtraceap.attention layer=a importance=x",
         "torchtraceap.attention layer=a reach=8",
         "torchtraceap.attention layer=a valid=1.2",
+        "torchtraceap.attention layer=a grid=14",
+        "torchtraceap.attention layer=a grid=-1x4",
+        "torchtraceap.attention layer=a reach2d=1:1.5",
     ],
 )
 def test_a_damaged_range_holds_no_statistics(name):

@@ -247,6 +247,12 @@ class Local(Fused):
         mask = torch.zeros(prefix + side * side, prefix + side * side)
         mask[prefix:, prefix:] = torch.where(apart <= distance, 0.0, -30.0)
         self.register_buffer("mask", mask)
+        self.stem = nn.Conv2d(1, 1, 1)
+        self.side = side
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.stem(torch.zeros(1, 1, self.side, self.side))
+        return super().forward(x)
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         return functional.scaled_dot_product_attention(q, k, v, attn_mask=self.mask)
@@ -386,7 +392,8 @@ def test_notes_do_not_grow_when_the_file_is_written_again() -> None:
 def test_windows_and_grids() -> None:
     assert windows(14) == [1, 2, 3, 4, 6, 8, 12]
     assert windows(2) == [1]
-    assert grid_of(197, ()) == (1, (14, 14))
-    assert grid_of(196, ()) == (0, (14, 14))
+    assert grid_of(197, [(56, 56)]) == (1, (14, 14))
+    assert grid_of(196, [(14, 14)]) == (0, (14, 14))
+    assert grid_of(196, ()) == (0, (0, 0)), "no image anywhere"
     assert grid_of(6 * 20 + 1, [(56, 56), (6, 20)]) == (1, (6, 20))
-    assert grid_of(7, ()) == (0, (0, 0))
+    assert grid_of(7, [(56, 56)]) == (0, (0, 0))

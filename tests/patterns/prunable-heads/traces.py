@@ -19,6 +19,20 @@ def positive_recorded() -> Trace:
     return layer_on_cpu(AttentionStatistics("attn", (0.6, 0.38, 0.01, 0.01)))
 
 
+def positive_next_to_nothing_without_gradients() -> Trace:
+    said = (0.35, 0.35, 0.2, *(0.1 / 3,) * 3, *(0.0,) * 6)
+    return layers_on_device([AttentionStatistics(f"blocks.{k}.attn", said, measure="norm") for k in range(4)])
+
+
+def negative_little_without_gradients() -> Trace:
+    """Near miss: weak by gradients, but lengths alone say less."""
+    said = (*(0.19,) * 5, *(0.05 / 7,) * 7)
+    said = tuple(share + 0.003 for share in said)
+    total = sum(said)
+    said = tuple(share / total for share in said)
+    return layers_on_device([AttentionStatistics(f"blocks.{k}.attn", said, measure="norm") for k in range(4)])
+
+
 def negative_even_heads() -> Trace:
     return layers_on_device([AttentionStatistics(f"blocks.{k}.attn", EVEN) for k in range(4)])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -145,9 +145,11 @@ class Engine:
 
     def _on_trace_deleted(self, folder: Folder, trace: Path) -> None:
         self._waiting.pop((folder.uri, trace), None)
-        folder.state.drop(str(trace))
         log.info("%s was deleted", trace)
-        self.publish(folder)
+        for one in self.folders:
+            if one is folder or str(trace) in one.state.recordings:
+                one.state.drop(str(trace))
+                self.publish(one)
 
     def _on_source(self, folder: Folder, file: Path) -> None:
         path = folder.relative(file)
@@ -163,6 +165,12 @@ class Engine:
         self._waiting[(folder.uri, trace)] = Waiting(folder, trace, recorded_ns)
         if self._worker is None or self._worker.done():
             self._worker = asyncio.create_task(self._work())
+
+    def place_again(self, folder: Folder, traces: Iterable[str]) -> None:
+        """Analyse recordings once more: a file that they ran is gone, and may be another one now."""
+        for trace in traces:
+            if (recording := folder.state.recordings.get(trace)) is not None and Path(trace).exists():
+                self.enqueue(folder, Path(trace), recording.recorded_ns)
 
     async def look_again(self, folder: Folder) -> None:
         """Analyse the newest traces of a folder, also those that were before."""
@@ -211,6 +219,7 @@ class Engine:
                 folder.settings.min_saving,
                 folder.settings.model_type,
                 report_path,
+                {str(other.real_root): self.overlay(other) for other in self._others(folder)},
             )
 
         async with self._client.show_progress(f"Analysing {trace.name}", self.cancel) as show:
@@ -225,18 +234,33 @@ class Engine:
         if not isinstance(answer, Analyzed) or folder not in self.folders:
             return False
         self._drop_ranks(waiting, answer, queued)
+        for other in self._others(folder):
+            if found := answer.elsewhere.get(str(other.real_root)):
+                self._put(other, trace, waiting.recorded_ns, found)
+                log.info("%s ran files of %s", trace, other.root)
+            elif str(trace) in other.state.recordings and not trace.is_relative_to(other.root):
+                other.state.drop(str(trace))
+                self.publish(other)
         self._take(waiting, answer)
         return True
 
-    def _take(self, waiting: Waiting, answer: Analyzed) -> None:
-        folder, trace, report = waiting.folder, waiting.trace, answer.report
+    def _others(self, folder: Folder) -> list[Folder]:
+        """The other folders in which findings are shown."""
+        return [other for other in self.folders if other is not folder and other.settings.enable]
+
+    def _put(self, folder: Folder, trace: Path, recorded_ns: int, answer: Analyzed) -> None:
+        """Take what was found into a folder and show it."""
 
         def text_of(path: str) -> str | None:
             document = self.document(folder, path)
             return answer.sources.get(path) if document is None else document.source
 
-        folder.state.take(answer, str(trace), waiting.recorded_ns, text_of)
+        folder.state.take(answer, str(trace), recorded_ns, text_of)
         self.publish(folder)
+
+    def _take(self, waiting: Waiting, answer: Analyzed) -> None:
+        folder, trace, report = waiting.folder, waiting.trace, answer.report
+        self._put(folder, trace, waiting.recorded_ns, answer)
         self._client.refresh_lenses()
         shown = sum(finding.severity is not Severity.HINT for finding in report.findings)
         summary = report.trace

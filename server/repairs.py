@@ -54,9 +54,11 @@ class Repairs:
         file = folder.root / path
         text = _read(file)
         if text is None:
+            traces = {seen.trace for seen in folder.state.seen if speaks_of(seen.finding, path)}
             folder.state.forget_file(path)
             log.info("%s is gone, and its findings with it", file)
             self._changed(folder)
+            self._engine.place_again(folder, traces)
         elif folder.state.sync(path, text):
             self._changed(folder)
             self.recheck(folder, path)

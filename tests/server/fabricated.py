@@ -43,16 +43,12 @@ class Fabricated:
         time.sleep(document.get("sleep_s", 0))
         on_progress(0.9, "placing")
         print("a library prints to standard output")  # noqa: T201
-        report = msgspec.convert(document["report"], Report)
-        workspace = open_workspace(Path(job.root), job.overlay)
         Path(job.report_path).parent.mkdir(parents=True, exist_ok=True)
         Path(job.report_path).write_text("{}")
-        confirmed = {i for i, f in enumerate(report.findings) if confirm(f, workspace) is not None}
-        paths = {f.location.path for f in report.findings if f.location} | {h.path for h in report.hotspots}
-        sources = {path: file.text for path in paths if (file := workspace.file(path))}
-        seconds = time.perf_counter() - started_s
-        anchors = (None,) * len(report.findings)
-        return Analyzed(job.id, report, DeviceFacts(), sources, frozenset(confirmed), anchors, seconds)
+        answer = placed(job, document["report"], job.root, job.overlay)
+        content = document.get("elsewhere")
+        elsewhere = {root: placed(job, content, root, overlay) for root, overlay in job.others.items() if content}
+        return msgspec.structs.replace(answer, seconds=time.perf_counter() - started_s, elsewhere=elsewhere)
 
     def recheck(self, job: Recheck) -> Rechecked:
         workspace = open_workspace(Path(job.root), job.overlay)
@@ -60,6 +56,16 @@ class Fabricated:
 
     def index(self, job: Index) -> Indexed:
         return Indexed(job.id, 0, 0)
+
+
+def placed(job: Analyze, content: object, root: str, overlay: dict[str, str]) -> Analyzed:
+    report = msgspec.convert(content, Report)
+    workspace = open_workspace(Path(root), overlay)
+    confirmed = {i for i, f in enumerate(report.findings) if confirm(f, workspace) is not None}
+    paths = {f.location.path for f in report.findings if f.location} | {h.path for h in report.hotspots}
+    sources = {path: file.text for path in paths if (file := workspace.file(path))}
+    anchors = (None,) * len(report.findings)
+    return Analyzed(job.id, report, DeviceFacts(), sources, frozenset(confirmed), anchors, 0.0)
 
 
 def confirm(finding: Finding, workspace: Workspace) -> Confirmation | None:

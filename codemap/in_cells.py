@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from ..analyzer.findings import Finding, Location, Report, TextEdit
+from .modules import At, Module
 from .notebook import NOTEBOOK_SUFFIX, Notebook, cells_of
 from .source import SourceFile
 
@@ -52,6 +53,19 @@ def in_cell(place: _Place, notebook: Notebook) -> _Place:
         return place
     above = cell.first_line - 1
     return replace(place, line=place.line - above, end_line=place.end_line - above, cell=cell.number)
+
+
+def model_in_cells(module: Module, file_of: FileOf) -> Module:
+    """A model's structure with every line of a notebook counted in its cell."""
+
+    def told(at: At | None) -> At | None:
+        file = file_of(at.path) if at is not None and at.path.endswith(NOTEBOOK_SUFFIX) else None
+        notebook = cells_of(file) if file is not None else None
+        cell = notebook.cell_at(at.line) if notebook is not None and at is not None else None
+        return at if at is None or cell is None else replace(at, line=at.line - cell.first_line + 1, cell=cell.number)
+
+    children = tuple(model_in_cells(child, file_of) for child in module.children)
+    return replace(module, defined_at=told(module.defined_at), built_at=told(module.built_at), children=children)
 
 
 def written_line(place: Location, file_of: FileOf) -> str | None:

@@ -82,7 +82,9 @@ def output_text(module: Module) -> str:
 
 
 def where_text(at: At) -> str:
-    """`model.py:31`."""
+    """`model.py:31`; of a notebook's cell in words."""
+    if at.cell is not None:
+        return f"{at.path}, cell {at.cell}, line {at.line}"
     return f"{at.path}:{at.line}"
 
 

@@ -41,6 +41,8 @@ class At:
     path: str
     line: int
     qualname: str = ""
+    cell: int | None = None
+    """Of a notebook, the cell whose lines are counted; None for a file, and inside the program."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from ...analyzer.timeline.build import build_timeline
 from ...analyzer.timeline.model import Timeline
 from ...analyzer.trace.limits import TraceError
 from ...analyzer.trace.read import read_trace
+from ...codemap.in_cells import model_in_cells
 from ...codemap.knowledge import Knowledge
 from ...codemap.models import models
 from ...codemap.module_rows import Row, bytes_text, count_text, rows_of, shape_text
@@ -65,7 +67,9 @@ def model(source: Path, trace: str | None, given: str | None, wanted: str | None
             reporter.stage(f"reading {path.name}")
             timeline = _read(path)
         reporter.stage("reading the source")
-        found = models(Knowledge(open_workspace(source)), timeline, sizes)
+        workspace = open_workspace(source)
+        found = models(Knowledge(workspace), timeline, sizes)
+        found = tuple(replace(one, root=model_in_cells(one.root, workspace.file)) for one in found)
     if wanted is not None:
         found = tuple(one for one in found if one.root.class_name == wanted)
     if not found:

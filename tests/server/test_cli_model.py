@@ -77,7 +77,7 @@ def test_json_has_the_same(net):
     head = root["children"][1]
     assert head["path"] == "head"
     assert head["tensors"][0]["shape"] == [2, 4]
-    assert head["built_at"] == {"path": "net.py", "line": 10, "qualname": "Net.__init__"}
+    assert head["built_at"] == {"path": "net.py", "line": 10, "qualname": "Net.__init__", "cell": None}
     assert head["outputs"] == [[6, 2]]
     assert head["us_per_step"] is None
 

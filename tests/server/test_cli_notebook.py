@@ -74,3 +74,9 @@ def test_a_fix_changes_the_cell_and_nothing_else(project: Path) -> None:
     (project / "fix.diff").write_text(shown.stdout, "utf-8")
     subprocess.run(["git", "apply", "fix.diff"], cwd=project, check=True)
     assert file.read_bytes() == after
+
+
+def test_a_model_s_parts_are_told_by_cell(project: Path) -> None:
+    result = torchtraceap("model", "--source", project)
+    assert result.exit_code == 0, result.stderr
+    assert "leaves.ipynb, cell 3, line " in result.stdout and "leaves.ipynb:" not in result.stdout

@@ -16,6 +16,8 @@ from ..labels import Kind, parse_label
 _AUTOMATIC = (STEP_PREFIX, "Optimizer.", "enumerate(DataLoader)")
 _ELSEWHERE = 4.0
 """Cost of an operator that ran inside of something else than the program says."""
+_APART = 0.5
+"""Cost of a module called without those around it: a block that the backward pass computes again."""
 _MODULE = "nn.Module: "
 
 
@@ -107,5 +109,6 @@ def _cost(modules: tuple[str, ...] | None, ranges: tuple[str, ...] | None, node:
         cost += _ELSEWHERE
     if modules is not None and node.modules is not None and modules != node.modules:
         is_below = is_open and modules[: len(node.modules)] == node.modules
-        cost += 0.0 if is_below else _ELSEWHERE
+        is_part = bool(modules) and node.modules[-len(modules) :] == modules
+        cost += 0.0 if is_below else _APART if is_part else _ELSEWHERE
     return cost

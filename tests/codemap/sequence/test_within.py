@@ -80,6 +80,14 @@ def test_modules_below_unseen_code_fit_it_and_others_do_not() -> None:
     assert costs[1] == 0.0 and all(cost > 0 for cost in costs[[0, 2, 3]])
 
 
+def test_a_block_computed_again_lacks_the_modules_around_it() -> None:
+    nodes = [Within(("Net", "Block", "Linear")), Within(("Net", "Head", "Linear")), Within(("Net", "Block")), Within()]
+    costs = Mismatch(nodes, [False] * 4).costs(Within(("Block", "Linear")))
+    assert costs[0] < min(costs[1:])
+    outside = Mismatch(nodes, [False] * 4).costs(Within())
+    assert outside[3] == 0.0 and min(outside[:3]) > 1.0
+
+
 def test_ranges_that_the_program_never_names_do_not_count() -> None:
     nodes = [Within((), ("forward",)), Within()]
     costs = Mismatch(nodes, [False, False]).costs(Within((), ("by a library", "forward")))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 
 from ..analyzer.trace.recording import RecordedModule, Recording
+from .building.roots import MOST_LEVELS
 from .knowledge import Knowledge
 from .modules import At, Basis, Module, Tensor
 
@@ -16,6 +17,8 @@ def recorded_models(recording: Recording, known: Knowledge) -> tuple[Module, ...
     below: dict[str, list[RecordedModule]] = {}
     tops: list[RecordedModule] = []
     for module in recording.modules:
+        if module.path.count(".") > MOST_LEVELS:
+            continue
         parent = _parent(module.path, by_path)
         if parent is None:
             tops.append(module)

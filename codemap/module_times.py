@@ -14,6 +14,7 @@ from ..analyzer.timeline.model import Timeline
 from ..analyzer.timeline.module_names import tagged_path
 from ..analyzer.timeline.roots import MODULE_PREFIX
 from ..analyzer.trace.model import NONE, Category, IntArray
+from .building.roots import MOST_LEVELS
 from .hotspots import Work
 from .modules import Basis, Module, Shape
 
@@ -79,6 +80,7 @@ class ModuleTimes:
             inputs, outputs = maps.get(shown, ((), ()))
             made[name] = Called(shown, work.us_in(own) / self._steps, len(own) / self._steps, inputs, outputs)
         tops: dict[int, Called] = {}
+        level: dict[int, int] = {}
         placed: set[int] = set()
         is_module = set(names)
         for row in rows.tolist():
@@ -90,10 +92,12 @@ class ModuleTimes:
             while outer != NONE and int(trace.name[outer]) not in is_module:
                 above = int(tree.parent[outer])
                 outer = int(tree.python[above]) if above != NONE else NONE
-            if outer == NONE:
+            holder = int(trace.name[outer]) if outer != NONE else NONE
+            level[name] = 0 if holder == NONE else level.get(holder, 0) + 1
+            if holder == NONE:
                 tops[name] = made[name]
-            elif int(trace.name[outer]) != name:
-                made[int(trace.name[outer])].children.append(made[name])
+            elif holder != name and level[name] <= MOST_LEVELS:
+                made[holder].children.append(made[name])
         return tuple(tops.values())
 
     def _maps(self) -> Mapping[str, tuple[tuple[Shape, ...], tuple[Shape, ...]]]:

@@ -18,8 +18,8 @@ from .signatures import Arguments, bind, signature_of
 from .statements import assign
 from .values import ClassValue, Frame, FunctionValue, ModuleValue, Names, Value
 
-STEPS = 1_000_000
-"""Statements and expressions that finding the models may take, all together; some seconds."""
+STEPS = 600_000
+"""Statements and expressions that finding the models may take, all together; two or three seconds."""
 STEPS_OF_ONE = 200_000
 """Those that one file, function or class may take."""
 STEPS_OF_QUESTION = 20_000

@@ -24,6 +24,8 @@ from .values import (
     Value,
 )
 
+MOST_LEVELS = 60
+"""Modules that lie deeper in one another are left out: who walks a tree by recursion needs frames for each."""
 MOST_ROOTS = 200
 _BUILDERS = ("build", "make", "create", "get", "_create", "_make", "_build", "_get")
 _LOSSES = ("Loss", "Criterion", "Metric")
@@ -207,7 +209,7 @@ def modules_in(value: Value, depth: int) -> Iterator[ModuleValue]:
 
 
 def descendants(module: ModuleValue) -> Iterator[tuple[str, ModuleValue, bool]]:
-    """A module and all below it as `named_modules()` gives them: path, module, whether it is certain; each once."""
+    """A module and those below it as `named_modules()` gives them: path, module, whether it is certain; each once."""
     seen: set[int] = set()
     waiting: list[tuple[str, Child]] = [("", Child("", module))]
     while waiting:
@@ -216,6 +218,8 @@ def descendants(module: ModuleValue) -> Iterator[tuple[str, ModuleValue, bool]]:
             continue
         seen.add(id(child.module))
         yield path, child.module, child.is_certain
+        if path.count(".") >= MOST_LEVELS:
+            continue
         below = [
             (
                 f"{path}.{one.name}" if path else one.name,

@@ -256,6 +256,20 @@ def test_a_trace_of_something_else_says_what_is_missing(known, tmp_path):
     assert any("with_stack=True" in note for note in model.notes)
 
 
+def test_modules_inside_one_another_without_end_are_cut(tmp_path):
+    loop = "for _ in range(3000):\n    model = nn.Sequential(nn.Linear(1, 1), model)\n"
+    text = f"from torch import nn\nmodel = nn.Linear(1, 1)\n{loop}"
+    (tmp_path / "net.py").write_text(text, "utf-8")
+    known = Knowledge(open_workspace(tmp_path))
+    (model,) = models(known)
+    assert 10 < len(list(model.root.walk())) < 200
+    assert architecture_text(model)
+    paths = [".".join("a" for _ in range(n)) for n in range(1, 3000)]
+    recording = Recording(modules=tuple(RecordedModule(path, "Net") for path in ["", *paths]))
+    (recorded_model,) = models(known, trace_with(tmp_path, recording))
+    assert architecture_text(recorded_model)
+
+
 def test_figures_are_short():
     assert [count_text(n) for n in (0, 512, 4096, 25_557_032, 1_300_000_000)] == [
         "0",

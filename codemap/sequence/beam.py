@@ -34,10 +34,11 @@ _ODD_START = 1.0
 """Cost of starting elsewhere than at the head of a loop."""
 _MOST_REACHED = 600
 _MOST_POSITIONS = 400
-_UNSEEN = 0.5
-_FILLED = 0.4
-_OWN = 0.2
-"""Cost of an unnamed operator up to which it is known well what runs there."""
+_UNSEEN, _FILLED = 0.5, 0.4
+"""What counts beside the cost: more for what unseen code may have run, less for the filling of parameters."""
+_LONG = 16
+_LEAST_SIZED = 0.25
+"""Events of a run that is right by itself, and the share of them that were recognised by sizes."""
 _NEAR = 5
 """How many events to both sides say whether the program fits here."""
 _QUIET = frozenset({"alias", "to", "lift_fresh", "resolve_conj", "resolve_neg", "detach_", "view"})
@@ -65,6 +66,11 @@ class Match:
     is_odd: bool = False
     """Whether the program does not lead there, or not at all says what the event is."""
 
+    @property
+    def is_certain(self) -> bool:
+        """Whether it is the one operator that the program says comes next."""
+        return self.is_named and not self.is_odd and self.expected is not None and self.expected.repeat == NEVER
+
 
 @dataclass(frozen=True, slots=True)
 class Aligned:
@@ -79,15 +85,26 @@ class Aligned:
     @property
     def unseen(self) -> int:
         """Events that are explained by nothing but code that is not in the workspace."""
-        return sum(
-            match.is_explained and not match.is_named and match.expected is not None and match.expected.anything > _OWN
-            for match in self.matches
-        )
+        return sum(match.is_explained and not match.is_named for match in self.matches)
 
     @property
     def score(self) -> float:
         """Surprises for each event; what may be anything is half a surprise."""
         return (self.cost + _UNSEEN * self.unseen - _FILLED * self.fillings) / max(len(self.matches), 1)
+
+    def firm(self) -> list[bool]:
+        """For each event, whether it lies in a long run of events that the program says one after the other, some of
+        them recognised by their sizes: such a run is right also where the rest fits badly."""
+        firm = [False] * len(self.matches)
+        first = 0
+        for at in range(len(self.matches) + 1):
+            if at == len(self.matches) or not self.matches[at].is_certain:
+                run = self.matches[first:at]
+                sized = sum(match.sizes > 0 for match in run)
+                if len(run) >= _LONG and sized >= _LEAST_SIZED * len(run):
+                    firm[first:at] = [True] * len(run)
+                first = at + 1
+        return firm
 
 
 @dataclass(frozen=True, slots=True)

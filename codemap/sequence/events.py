@@ -89,20 +89,21 @@ def _inside_backward(timeline: Timeline) -> list[IntArray]:
     """Operators that the backward pass ran of the program's own: blocks that were computed anew (checkpoints), whose
     operators alone are numbered for a backward pass of their own, and hand-written `backward` methods."""
     trace, tree = timeline.trace, timeline.tree
-    rows = np.flatnonzero((timeline.phase == Phase.BACKWARD) & (trace.cat == Category.CPU_OP))
-    parent = tree.parent[rows]
-    rows, parent = rows[parent != NONE], parent[parent != NONE]
+    rows = trace.rows(Category.CPU_OP, Category.USER_ANNOTATION)
+    rows = rows[tree.parent[rows] != NONE]
+    # Between a block and the node that computes it anew may stand the calls of modules.
+    around = tree.op[tree.parent[rows]].astype(np.int64)
+    rows, around = rows[around != NONE], around[around != NONE]
     is_numbered = trace.sequence != NONE
     is_operator = np.array([name.startswith("aten::") for name in trace.names], bool)[trace.name]
-    is_forward = (is_numbered & is_operator)[rows]
-    is_written = np.array([_is_written_backward(name) for name in trace.names], bool)
-    is_node = np.array(["Backward" in name and "::" not in name for name in trace.names], bool)[trace.name[parent]]
+    is_forward = is_numbered & is_operator & (timeline.phase == Phase.BACKWARD)
+    is_written = np.array([_is_written_backward(name) for name in trace.names], bool)[trace.name]
+    is_node = np.array(["Backward" in name and "::" not in name for name in trace.names], bool)[trace.name]
+    is_found = (timeline.phase[rows] == Phase.BACKWARD) & ((is_forward[rows] & is_node[around]) | is_written[around])
     found = []
-    for outer in np.unique(parent[(is_forward & is_node) | is_written[trace.name[parent]]]).tolist():
-        inside = tree.children(outer)
-        last = len(inside)
-        if not is_written[trace.name[outer]]:
-            last = int(np.flatnonzero((is_numbered & is_operator)[inside])[-1]) + 1
+    for outer in np.unique(around[is_found]).tolist():
+        inside = rows[around == outer]
+        last = len(inside) if is_written[outer] else int(np.flatnonzero((is_numbered & is_operator)[inside])[-1]) + 1
         found.append(inside[:last].astype(np.int64))
     return found
 

@@ -28,7 +28,9 @@ _MOST_CALL = 0.6
 _MOST_FUNCTION = 0.75
 """Where not even the line is sure, so often the function is right."""
 _MOST_COST = 0.35
-"""Surprises for each event above which the trace is of another program."""
+"""Surprises for each event above which only what fits for long is placed: most likely it is another program."""
+_LEAST_FITTING = 0.9
+"""The same above which nothing is."""
 _GOOD_COST = 0.2
 """Surprises for each event below which no other program is tried."""
 _MOST_EVENTS = 30_000
@@ -42,8 +44,8 @@ class _Found:
 
     segment: Segment
     aligned: Aligned
-    trust: float
-    """How well the program fits the trace as a whole, from 0 to 1."""
+    is_firm: Sequence[bool]
+    """For each event, whether its place is to be trusted at all."""
 
 
 class SequencePlacer:
@@ -100,7 +102,7 @@ class SequencePlacer:
         chosen = self._choose(parts)
         if chosen is None:
             return {}
-        aligner, trust = chosen
+        aligner, fits = chosen
         known: dict[object, Aligned] = {}
         found: dict[int, tuple[_Found, int]] = {}
         left = _MOST_EVENTS
@@ -110,13 +112,14 @@ class SequencePlacer:
                 if left < 0:
                     continue
                 known[part.key] = aligner.align(self._labels(part))
-            one = _Found(part, known[part.key], trust)
+            aligned = known[part.key]
+            one = _Found(part, aligned, [True] * len(part) if fits else aligned.firm())
             found.update((row, (one, at)) for at, row in enumerate(part.rows.tolist()))
             found.update((row, (one, at)) for row, at in part.further.T.tolist())
         return found
 
-    def _choose(self, parts: Sequence[Segment]) -> tuple[Aligner, float] | None:
-        """The program that fits a typical step best, and how far it is to be trusted; None if none fits."""
+    def _choose(self, parts: Sequence[Segment]) -> tuple[Aligner, bool] | None:
+        """The program that fits a typical step best, and whether it does as a whole; None if it does nowhere."""
         steady = set(self._timeline.steps.steady.tolist())
         is_whole = [self._timeline.phase[part.rows[0]] != Phase.BACKWARD for part in parts]
         parts = [part for part, whole in zip(parts, is_whole, strict=True) if whole]
@@ -133,9 +136,9 @@ class SequencePlacer:
                 best = cost, aligner
             if cost < _GOOD_COST:
                 break
-        if best is None or best[0] > _MOST_COST:
+        if best is None or best[0] > _LEAST_FITTING:
             return None
-        return best[1], max(0.0, 1.0 - best[0] / _MOST_COST / 2)
+        return best[1], best[0] <= _MOST_COST
 
     def _words(self, parts: Sequence[Segment]) -> frozenset[str]:
         """What the program's text is likely to hold: names of operators, ranges and classes of modules."""
@@ -153,6 +156,8 @@ class SequencePlacer:
 
     def _place(self, found: _Found, at: int) -> Place | None:
         match = found.aligned.matches[at]
+        if not found.is_firm[at]:
+            return None
         if match.is_explained and match.expected is not None:
             if _is_swallowed(match.expected, found.segment.names[at]):
                 return None

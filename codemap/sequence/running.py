@@ -33,7 +33,7 @@ from .events import STEP
 from .layer_inputs import layer_inputs
 from .literals import literal_inputs
 from .program import Inputs
-from .shows import Shown, fast_path, shown_by_function, shown_by_layer
+from .shows import OPTIMIZER_NAMES, Shown, fast_path, shown_by_function, shown_by_layer
 
 if TYPE_CHECKING:
     from .walker import Walker
@@ -352,7 +352,7 @@ def walk_step(walker: Walker, given: Arguments, frame: Frame, skip: float) -> No
     closure = given.get(0, "closure")
     if isinstance(closure, (FunctionValue, BoundMethod, PartialValue)):
         walker.call(closure, Arguments(), walker.node, frame)
-        walker.wildcard(0.15, 0.0)
+        walker.note(dict.fromkeys(OPTIMIZER_NAMES, 0.05), 0.0, 0.05)
 
 
 def _tried(walker: Walker, callee: Value, given: Arguments, frame: Frame) -> Value:

@@ -239,6 +239,17 @@ LAYERS = {
 }
 """By the name of a layer of `torch.nn`. A layer that is neither here nor below may show as anything."""
 
+_IN_PLACE = ("add", "addcdiv", "addcmul", "copy", "div", "lerp", "maximum", "mul", "sub", "sqrt", "zero")
+OPTIMIZER_NAMES = frozenset(
+    [
+        *[f"{name}_" for name in _IN_PLACE],
+        *[f"_foreach_{name}" for name in [*_IN_PLACE, "neg", "pow", "sign"]],
+        *[f"_foreach_{name}_" for name in _IN_PLACE],
+        *["_fused_sgd_", "_fused_adam_", "_fused_adamw_", "sqrt", "div", "neg", "item", "dot", "zeros_like", "to"],
+    ]
+)
+"""Operators of which the steps of torch's optimizers consist."""
+
 _BY_AXES = {
     "Conv": "?pad conv{}d",
     "ConvTranspose": "conv_transpose{}d",

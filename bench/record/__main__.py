@@ -4,7 +4,7 @@ Each program runs once under `torchtraceap record`. Steps with no profiler and l
 the same machine: `light_overhead_pct` is the median, over the turns, of the ratio of their medians, by the clock, and
 `light_cpu_overhead_pct` the same in processor time, which other programs on the machine disturb less. The full steps
 come first, in one stretch; `full_overhead_pct` and `full_cpu_overhead_pct` compare their median with that of all plain
-ones. `whole_run_pct` is how much longer the whole program took than alone, with all that is written.
+ones.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,8 +25,8 @@ from torchtraceap.codemap.record.phases import LIGHT_WINDOW, PLAIN_WINDOW, Phase
 from ..results import Figure, Target, publish
 
 PROGRAMS = ("cnn_training", "vit_training", "cnn_inference", "vit_inference")
-ITERATIONS = 60
-STEPS = 110
+ITERATIONS = 100
+STEPS = 180
 """Enough for warm-up, the full steps and all turns."""
 TARGETS = {"light_overhead_pct": Target(at_most=5.0)}
 _PROGRAM = Path(__file__).with_name("program.py")
@@ -48,17 +47,12 @@ def _measured(name: str) -> Iterable[Figure]:
     with tempfile.TemporaryDirectory() as folder:
         words = [sys.executable, str(_PROGRAM), name, str(STEPS)]
         options = ["-o", folder, "--name", name, "--iterations", str(ITERATIONS)]
-        began = time.perf_counter()
         cpu_ms = _run([sys.executable, "-c", _MAIN, "record", *options, "--", *words])
-        recorded_s = time.perf_counter() - began
         trace = Path(folder, f"{name}.pt.trace.json.gz")
         recording, problem = read_recording(trace)
         if recording is None:
             raise RuntimeError(problem)
         sizes = trace.stat().st_size, sum(path.stat().st_size for path in Path(folder).iterdir())
-    began = time.perf_counter()
-    _run(words)
-    alone_s = time.perf_counter() - began
     clock = _Times(recording.plain_step_us, recording.light_step_us, recording.full_step_us)
     processor = _by_phase(cpu_ms, recording)
     yield Figure(name, "plain_step_ms", statistics.median(clock.plain) / 1e3)
@@ -66,7 +60,6 @@ def _measured(name: str) -> Iterable[Figure]:
     yield Figure(name, "light_cpu_overhead_pct", processor.light_overhead_pct())
     yield Figure(name, "full_overhead_pct", clock.full_overhead_pct())
     yield Figure(name, "full_cpu_overhead_pct", processor.full_overhead_pct())
-    yield Figure(name, "whole_run_pct", 100 * (recorded_s / alone_s - 1))
     yield Figure(name, "trace_mib", sizes[0] / 2**20)
     yield Figure(name, "all_files_mib", sizes[1] / 2**20)
 

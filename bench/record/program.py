@@ -126,9 +126,9 @@ def run(step: Callable[[], None], steps: int) -> list[float]:
 
 
 PROGRAMS: dict[str, Callable[[], Callable[[], None]]] = {
-    "cnn_training": lambda: train(cnn(), 16),
-    "vit_training": lambda: train(vit(), 8),
-    "cnn_inference": lambda: infer(cnn(), 32),
+    "cnn_training": lambda: train(cnn(), 8),
+    "vit_training": lambda: train(vit(), 16),
+    "cnn_inference": lambda: infer(cnn(), 16),
     "vit_inference": lambda: infer(vit(), 16),
 }
 

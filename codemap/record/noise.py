@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _NOISE = re.compile(
-    rb"^(USDT:|\w+:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \d+:\d+ \w+\.cpp:\d+\] |\[W.*\bCPUAllocator\.cpp:\d+\] ).*\n?",
+    rb"^(USDT:|\w+:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \d+:\d+ \w+\.cpp:\d+\] |(\[rank\d+\]:)?\[W.*\bCPUAllocator\.cpp:\d+\] ).*\n?",
     re.MULTILINE,
 )
 _STDERR = 2

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-LIGHT_WINDOW = 20
+LIGHT_WINDOW = 10
 """Light steps in a row: what a profiler holds in memory grows with each."""
-PLAIN_WINDOW = 5
+PLAIN_WINDOW = 3
 _SETTLED = 1.5
 """Steps of which the longest takes at most this many times the shortest are no longer warming up."""
 _LOOKED_AT = 3

@@ -9,10 +9,9 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_NOISE = re.compile(
-    rb"^(USDT:|\w+:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \d+:\d+ \w+\.cpp:\d+\] |(\[rank\d+\]:)?\[W.*\bCPUAllocator\.cpp:\d+\] ).*\n?",
-    re.MULTILINE,
-)
+_KINETO = rb"USDT:|\w+:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \d+:\d+ \w+\.cpp:\d+\] "
+_ALLOCATOR = rb"(?:\[rank\d+\]:)?\[W.*\bCPUAllocator\.cpp:\d+\] "
+_NOISE = re.compile(rb"^(?:%b|%b).*\n?" % (_KINETO, _ALLOCATOR), re.MULTILINE)
 _STDERR = 2
 
 

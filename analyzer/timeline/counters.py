@@ -100,18 +100,18 @@ def kernel_counters(timeline: Timeline) -> tuple[KernelCounters, ...]:
         return ()
     values = figures(table)
     kernels = trace.rows(Category.KERNEL)
-    of_name = {kernel_key(trace.names[name]): name for name in np.unique(trace.name[kernels]).tolist()}
+    rows_by_key = _places([trace.names[name] for name in trace.name[kernels].tolist()], kernel_key)
+    nothing = np.empty(0, dtype=np.int64)
     found = []
-    for number, kernel in enumerate(table.kernels):
-        mean = _mean(values[table.kernel == number])
-        name = of_name.get(kernel_key(kernel), NONE)
-        rows = kernels[trace.name[kernels] == name]
+    for kernel, launches in zip(table.kernels, _by_number(table.kernel, len(table.kernels)), strict=True):
+        mean = _mean(values[launches])
+        rows = kernels[rows_by_key.get(kernel_key(kernel), nothing)]
         lasted = float(np.mean(trace.dur_ns[rows])) if len(rows) else float(mean[Figure.DURATION_NS])
         rate = float(mean[Figure.DRAM_BYTES]) / lasted if lasted > 0 else float("nan")
         found.append(
             KernelCounters(
                 kernel="(kernel not named)" if kernel == UNNAMED else kernel,
-                launches=int(np.count_nonzero(table.kernel == number)),
+                launches=len(launches),
                 us_per_step=us_per_step(timeline, rows) if len(rows) else float("nan"),
                 dram_bytes=float(mean[Figure.DRAM_BYTES]),
                 dram_gb_per_s=rate,
@@ -247,20 +247,28 @@ def _same_kernels(timeline: Timeline, rows: IntArray, table: CounterTable) -> It
     """For each kernel that was measured: indices into `rows`, its launches in the table, and whether the name is so
     vague that only launches in the same order can be meant."""
     trace = timeline.trace
-    row_keys = _numbers([trace.names[name] for name in trace.name[rows].tolist()], kernel_key)
-    table_keys = [kernel_key(name) for name in table.kernels]
-    for key in dict.fromkeys(table_keys):
-        launches = np.flatnonzero(np.array([one == key for one in table_keys])[table.kernel])
-        if key in row_keys:
-            yield row_keys[key], launches, False
-    bare = {key for key in table_keys if key not in row_keys and "<" not in key}
-    by_base = _numbers([trace.names[name] for name in trace.name[rows].tolist()], base_name) if bare else {}
-    for key in bare & by_base.keys():
-        launches = np.flatnonzero(np.array([one == key for one in table_keys])[table.kernel])
-        yield by_base[key], launches, True
+    names = [trace.names[name] for name in trace.name[rows].tolist()]
+    by_key = _places(names, kernel_key)
+    measured: dict[str, list[IntArray]] = {}
+    for kernel, launches in zip(table.kernels, _by_number(table.kernel, len(table.kernels)), strict=True):
+        measured.setdefault(kernel_key(kernel), []).append(launches)
+    vague = {key for key in measured if key not in by_key and "<" not in key}
+    by_base = _places(names, base_name) if vague else {}
+    for key, parts in measured.items():
+        launches = np.sort(np.concatenate(parts))
+        if key in by_key:
+            yield by_key[key], launches, False
+        elif key in by_base and key in vague:
+            yield by_base[key], launches, True
 
 
-def _numbers(names: list[str], key_of: Callable[[str], str]) -> dict[str, IntArray]:
+def _by_number(numbers: Int32Array, count: int) -> list[IntArray]:
+    """For each of the numbers 0 to `count` - 1, where it stands in `numbers`, in order."""
+    order = np.argsort(numbers, kind="stable")
+    return np.split(order, np.searchsorted(numbers[order], np.arange(1, count)))
+
+
+def _places(names: list[str], key_of: Callable[[str], str]) -> dict[str, IntArray]:
     """Places in `names` by key; each distinct name is worked on once."""
     keys = {name: key_of(name) for name in dict.fromkeys(names)}
     places: dict[str, list[int]] = {}

@@ -23,6 +23,8 @@ UNNAMED = "__missing__"
 """The name that Kineto gives ranges whose kernel it has lost."""
 MOST_METRICS = 256
 """A range has some tens; more is nobody's measurement."""
+MOST_KERNELS = 20_000
+"""Distinct names; programs have some thousands at most. Launches of any further ones are left out."""
 _NOWHERE = -1
 
 
@@ -101,8 +103,9 @@ def to_table(source: str, launches: Sequence[Measured]) -> CounterTable:
     names = tuple(dict.fromkeys(name for launch in launches for name in launch.metrics))[:MOST_METRICS]
     if not names:
         return NO_COUNTERS
-    kernels = tuple(dict.fromkeys(launch.kernel for launch in launches))
+    kernels = tuple(dict.fromkeys(launch.kernel for launch in launches))[:MOST_KERNELS]
     number = {kernel: k for k, kernel in enumerate(kernels)}
+    launches = [launch for launch in launches if launch.kernel in number]
     values = [[launch.metrics.get(name, math.nan) for name in names] for launch in launches]
     return CounterTable(
         source=source,

@@ -8,8 +8,10 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import pytest
 
 from tests.shared import shared_timeline
+from torchtraceap.analyzer.trace import counters
 from torchtraceap.analyzer.trace.counters import for_recording, from_recording
 from torchtraceap.analyzer.trace.recording import LaunchCounters, Recording, write_recording
 
@@ -79,6 +81,13 @@ def test_columns_that_do_not_fit_count_as_none() -> None:
     ):
         assert not len(from_recording(wrong))
         assert msgspec.json.decode(msgspec.json.encode(wrong), type=LaunchCounters) == wrong
+
+
+def test_more_kernels_than_any_program_has_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counters, "MOST_KERNELS", 3)
+    table = counters.to_table("ncu", [counters.Measured(f"k{i % 5}", {READ: float(i)}) for i in range(10)])
+    assert table.kernels == ("k0", "k1", "k2")
+    assert table.values[:, 0].tolist() == [0, 1, 2, 5, 6, 7]
 
 
 def test_a_real_trace_has_a_range_for_every_launch() -> None:

@@ -17,9 +17,10 @@ from .classes import (
 from .heap import Raised
 from .layers import layer_name
 from .library import call_library
-from .module_methods import call_on_module, construct_layer
+from .module_building import construct_layer
+from .module_methods import call_on_module
 from .natives import call_on_object, call_on_plain
-from .signatures import Arguments, bind, signature_of
+from .signatures import Arguments, Signature, bind, signature_of
 from .tensor_methods import call_on_tensor
 from .values import (
     BoundMethod,
@@ -148,8 +149,6 @@ def instantiate(machine: Machine, cls: ClassValue, given: Arguments, node: ast.A
 
 
 def _fill_fields(machine: Machine, made: ObjectValue | ModuleValue, cls: ClassValue, given: Arguments) -> None:
-    from .signatures import Signature
-
     fields = fields_of(machine, cls)
     names = tuple(name for name, _, _ in fields)
     positions = {name: (default, frame) for name, default, frame in fields}

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from .layers import layer_name
+from .signatures import Arguments
 from .values import (
     BoundMethod,
     ClassValue,
@@ -107,8 +108,6 @@ def find(machine: Machine, cls: ClassValue, name: str, behind: ClassValue | None
 
 def bind_to(machine: Machine, value: Value, of: Value, cls: ClassValue | None, node: ast.AST, frame: Frame) -> Value:
     """What an attribute found on a class gives when taken from an instance (`cls` None) or from a class."""
-    from .signatures import Arguments
-
     if not isinstance(value, FunctionValue):
         return value
     if value.role is Role.STATIC:

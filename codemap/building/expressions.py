@@ -3,65 +3,28 @@
 from __future__ import annotations
 
 import ast
-import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from .assignments import assign, bind_name
+from .definitions import function_value
 from .heap import Raised
 from .objects import get_attribute, get_item
+from .operators import FAULTS, MOST_ITEMS, binary, compare, items_of, truth
 from .signatures import Arguments
-from .tensors import elementwise, matmul
+from .tensors import elementwise
 from .values import (
     MORE,
-    BoundMethod,
-    ClassValue,
-    FileValue,
     Frame,
-    FunctionValue,
-    LibraryValue,
-    ModuleValue,
     Names,
-    NativeMethod,
-    ObjectValue,
-    PartialValue,
     TensorValue,
     Unknown,
     Value,
-    is_same,
     join,
 )
 
 if TYPE_CHECKING:
     from .machine import Machine
-
-MOST_ITEMS = 10_000
-"""Longer sequences count as not known."""
-_MOST_BITS = 256
-_FAULTS = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError, MemoryError)
-_OPERATORS: Mapping[type[ast.operator], Callable[[Any, Any], object]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.Pow: operator.pow,
-    ast.LShift: operator.lshift,
-    ast.RShift: operator.rshift,
-    ast.BitAnd: operator.and_,
-    ast.BitOr: operator.or_,
-    ast.BitXor: operator.xor,
-}
-_COMPARISONS: Mapping[type[ast.cmpop], Callable[[Any, Any], object]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-}
-_PLAIN = (int, float, str, bytes, complex, list, tuple, dict, set, frozenset, range)
-_OBJECTS = (ModuleValue, ClassValue, FunctionValue, BoundMethod, NativeMethod, PartialValue, FileValue, ObjectValue)
 
 
 def evaluate(machine: Machine, node: ast.expr, frame: Frame) -> Value:
@@ -69,159 +32,6 @@ def evaluate(machine: Machine, node: ast.expr, frame: Frame) -> Value:
     machine.budget.step()
     find = _EVALUATE.get(type(node))
     return find(machine, node, frame) if find is not None else Unknown("an expression that is not followed")
-
-
-def truth(value: Value) -> bool | None:
-    """Whether a value counts as true; None if that is not known."""
-    if isinstance(value, (Unknown, TensorValue)):
-        known = (
-            {truth(one) for one in value.alternatives} if isinstance(value, Unknown) and value.alternatives else {None}
-        )
-        return known.pop() if len(known) == 1 else None
-    if isinstance(value, LibraryValue):
-        # A class or dtype is true; a flag (`HAS_TRITON`) may be either.
-        return True if value.name[:1].isupper() and not value.name.isupper() else None
-    if isinstance(value, ModuleValue):
-        is_container = value.dotted in ("torch.nn.ModuleList", "torch.nn.Sequential", "torch.nn.ModuleDict")
-        return len(value.items()) > 0 if is_container else True
-    if isinstance(value, list) and value and value[0] is MORE:
-        return None
-    return bool(value) if value is None or isinstance(value, (*_PLAIN, *_OBJECTS)) else None
-
-
-def items_of(machine: Machine, value: Value) -> list[Value] | None:
-    """The items that a loop over a value goes through; None if they are not known."""
-    if isinstance(value, ModuleValue):
-        if value.dotted == "torch.nn.ModuleDict":
-            return list(value.attributes)
-        return value.items() if value.dotted in ("torch.nn.Sequential", "torch.nn.ModuleList") else None
-    if isinstance(value, dict):
-        return list(value)
-    if isinstance(value, (list, tuple, str, range)):
-        if len(value) > MOST_ITEMS:
-            return None
-        machine.budget.step(len(value) // 8)
-        return list(value)
-    if isinstance(value, (set, frozenset)):
-        return sorted(value, key=repr)
-    if isinstance(value, TensorValue) and value.data is not None:
-        return [TensorValue((), value.dtype, data=(item,)) for item in value.data]
-    if isinstance(value, TensorValue) and value.shape and type(value.shape[0]) is int and value.shape[0] <= 4096:
-        rest = value.shape[1:]
-        return [TensorValue(rest, value.dtype, sources=value.sources) for _ in range(value.shape[0])]
-    if isinstance(value, ClassValue) and any(
-        getattr(base, "dotted", "").startswith("enum.") for base in value.mro or ()
-    ):
-        return [one for one in (value.attributes or {}).values() if isinstance(one, ObjectValue)]
-    return None
-
-
-def binary(machine: Machine, op: ast.operator, left: Value, right: Value) -> Value:
-    """`left op right`."""
-    if isinstance(left, TensorValue) or isinstance(right, TensorValue):
-        return matmul(left, right) if isinstance(op, ast.MatMult) else elementwise(left, right)
-    if isinstance(left, Unknown) or isinstance(right, Unknown):
-        return Unknown("computed from a value that is not known")
-    if isinstance(left, LibraryValue) or isinstance(right, LibraryValue):
-        return Unknown("computed from a library's value")
-    if not _is_small(op, left, right):
-        return Unknown("too large")
-    if isinstance(left, (list, tuple)) or isinstance(right, (list, tuple)):
-        machine.budget.step(_length(left) + _length(right))
-    apply = _OPERATORS.get(type(op))
-    if apply is None:
-        return Unknown("an operator that is not followed")
-    try:
-        return apply(left, right)
-    except _FAULTS:
-        return Unknown("cannot be computed")
-
-
-def _length(value: Value) -> int:
-    return len(value) if isinstance(value, (list, tuple, str, bytes)) else 0
-
-
-def _is_small(op: ast.operator, left: Value, right: Value) -> bool:
-    """Whether a result is of a size that is worth having."""
-    match op:
-        case ast.Pow() if isinstance(left, int) and isinstance(right, int):
-            return left.bit_length() * max(right, 0) <= _MOST_BITS
-        case ast.LShift() if isinstance(left, int) and isinstance(right, int):
-            return left.bit_length() + max(right, 0) <= _MOST_BITS
-        case ast.Mult():
-            if isinstance(left, int) and isinstance(right, int):
-                return left.bit_length() + right.bit_length() <= 2 * _MOST_BITS
-            times = left if isinstance(left, int) else right if isinstance(right, int) else 1
-            return (_length(left) + _length(right)) * max(times, 0) <= MOST_ITEMS
-        case ast.Mod() if isinstance(left, (str, bytes)):
-            return len(left) < 200 and not any(part[:3].isdigit() for part in str(left).split("%"))
-        case _:
-            return _length(left) + _length(right) <= MOST_ITEMS
-
-
-def compare(op: ast.cmpop, left: Value, right: Value) -> Value:
-    """`left op right`; `Unknown` where it cannot be told."""
-    match op:
-        case ast.Is():
-            return _identity(left, right)
-        case ast.IsNot():
-            same = _identity(left, right)
-            return same if isinstance(same, Unknown) else not same
-        case ast.In():
-            return _contains(right, left)
-        case ast.NotIn():
-            found = _contains(right, left)
-            return found if isinstance(found, Unknown) else not found
-    for value in (left, right):
-        if isinstance(value, (Unknown, TensorValue)):
-            return Unknown("compared with a value that is not known")
-        if isinstance(value, (list, tuple)) and any(isinstance(item, Unknown) for item in value):
-            return Unknown("compared with a value that is not known")
-    if isinstance(left, (*_OBJECTS, LibraryValue)) or isinstance(right, (*_OBJECTS, LibraryValue)):
-        if isinstance(op, ast.Eq | ast.NotEq) and not _is_flag(left) and not _is_flag(right):
-            return is_same(left, right) is isinstance(op, ast.Eq)
-        return Unknown("compared with an object")
-    try:
-        return bool(_COMPARISONS[type(op)](left, right))
-    except _FAULTS:
-        return Unknown("cannot be compared")
-
-
-def _is_flag(value: Value) -> bool:
-    """Whether a library's value may be a plain number or string: no class, function or dtype."""
-    return isinstance(value, LibraryValue) and not value.dotted.startswith(("torch.", "builtins."))
-
-
-def _identity(left: Value, right: Value) -> Value:
-    for value, other in ((left, right), (right, left)):
-        if isinstance(value, Unknown):
-            if (
-                value.alternatives
-                and other is None
-                and all(one is not None and not isinstance(one, Unknown) for one in value.alternatives)
-                and len(value.alternatives) > 1
-            ):
-                return False
-            return Unknown("compared with a value that is not known")
-    return left is right or is_same(left, right)
-
-
-def _contains(container: Value, item: Value) -> Value:
-    if isinstance(container, ModuleValue) and container.dotted == "torch.nn.ModuleDict":
-        return item in container.attributes
-    if isinstance(container, ObjectValue):
-        return item in container.attributes if isinstance(item, str) else Unknown("an object's items")
-    if not isinstance(container, (list, tuple, dict, set, frozenset, str, range)) or isinstance(item, Unknown):
-        return Unknown("looked for in a value that is not known")
-    try:
-        if isinstance(container, (list, tuple)):
-            found = any(is_same(item, one) or (isinstance(one, (int, float)) and one == item) for one in container)
-        else:
-            found = item in container  # pyright: ignore[reportOperatorIssue]
-    except _FAULTS:
-        return Unknown("cannot be compared")
-    is_open = not isinstance(container, str | range) and any(isinstance(one, Unknown) for one in container)
-    return Unknown("there may be further items") if is_open and not found else found
 
 
 def _constant(_machine: Machine, node: ast.Constant, _frame: Frame) -> Value:
@@ -328,7 +138,7 @@ def _not(machine: Machine, node: ast.UnaryOp, frame: Frame) -> Value:
         return Unknown("computed from a value that is not known")
     try:
         return -value if isinstance(node.op, ast.USub) else +value if isinstance(node.op, ast.UAdd) else ~value  # pyright: ignore[reportOperatorIssue]
-    except _FAULTS:
+    except FAULTS:
         return Unknown("cannot be computed")
 
 
@@ -360,8 +170,6 @@ def _choice(machine: Machine, node: ast.IfExp, frame: Frame) -> Value:
 
 
 def _lambda(machine: Machine, node: ast.Lambda, frame: Frame) -> Value:
-    from .statements import function_value
-
     return function_value(machine, node, frame)
 
 
@@ -383,13 +191,11 @@ def _formatted(machine: Machine, node: ast.FormattedValue, frame: Frame) -> Valu
         return Unknown("a text that is not known")
     try:
         return format(str(value) if node.conversion == 115 else repr(value) if node.conversion == 114 else value, form)
-    except _FAULTS:
+    except FAULTS:
         return Unknown("cannot be computed")
 
 
 def _walrus(machine: Machine, node: ast.NamedExpr, frame: Frame) -> Value:
-    from .statements import bind_name
-
     value = machine.evaluate(node.value, frame)
     bind_name(machine, node.target.id, value, frame)
     return value
@@ -429,8 +235,6 @@ def _dict_comprehension(machine: Machine, node: ast.DictComp, frame: Frame) -> V
 
 def _passes(machine: Machine, generators: Sequence[ast.comprehension], frame: Frame) -> Iterator[bool]:
     """One pass for each item, its names bound; whether it is certain that there is one, and that more are known."""
-    from .statements import assign
-
     generator, *rest = generators
     items = items_of(machine, machine.evaluate(generator.iter, frame))
     for item in [MORE] if items is None else items:

@@ -9,17 +9,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from .builtin_functions import call_builtin, make_dict
+from .builtin_functions import call_builtin
 from .classes import is_module_base
 from .layer_parts import dtype_name
 from .layer_shapes import call_functional
 from .layers import layer_name
-from .module_methods import build_layer, construct_layer, deep_copy
+from .module_building import build_layer, construct_layer, deep_copy
+from .operators import items_of
+from .sequence_functions import make_dict
 from .signatures import Arguments
-from .tensor_methods import call_function
+from .tensor_functions import call_function
 from .values import (
     MORE,
     Frame,
+    ImportValue,
     Kind,
     LibraryValue,
     ModuleValue,
@@ -176,8 +179,6 @@ def _repeat(_machine: Machine, given: Arguments, _node: ast.AST, _frame: Frame) 
 
 
 def _chain(machine: Machine, given: Arguments, _node: ast.AST, _frame: Frame) -> Value:
-    from .expressions import items_of
-
     found: list[Value] = []
     for one in given.args:
         items = items_of(machine, one)
@@ -186,15 +187,11 @@ def _chain(machine: Machine, given: Arguments, _node: ast.AST, _frame: Frame) ->
 
 
 def _chain_from(machine: Machine, given: Arguments, node: ast.AST, frame: Frame) -> Value:
-    from .expressions import items_of
-
     parts = items_of(machine, given.get(0, "iterable"))
     return _chain(machine, Arguments(parts), node, frame) if parts is not None else [MORE]
 
 
 def _product(machine: Machine, given: Arguments, _node: ast.AST, _frame: Frame) -> Value:
-    from .expressions import items_of
-
     rows: list[tuple[Value, ...]] = [()]
     for one in given.args:
         items = items_of(machine, one)
@@ -274,8 +271,6 @@ def _prod(_machine: Machine, given: Arguments, _node: ast.AST, _frame: Frame) ->
 
 
 def _import_module(machine: Machine, given: Arguments, _node: ast.AST, frame: Frame) -> Value:
-    from .values import ImportValue
-
     name = given.get(0, "name")
     return machine.imported(ImportValue(name, 0), frame.path) if isinstance(name, str) else Unknown("a module")
 

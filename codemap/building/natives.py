@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from .operators import MOST_ITEMS, items_of
 from .signatures import Arguments
 from .values import (
     MORE,
@@ -14,6 +15,7 @@ from .values import (
     Unknown,
     Value,
     is_known,
+    is_same,
 )
 
 if TYPE_CHECKING:
@@ -63,8 +65,6 @@ def call_on_plain(machine: Machine, of: Value, name: str, given: Arguments) -> V
 
 
 def _of_text(machine: Machine, of: str, name: str, given: Arguments) -> Value:
-    from .expressions import items_of
-
     if not all(is_known(one) for one in (*given.args, *given.kwargs.values())):
         return Unknown("a text that is not known")
     if name == "join":
@@ -106,8 +106,6 @@ def _append(_machine: Machine, of: list[Value], given: Arguments) -> Value:
 
 
 def _extend(machine: Machine, of: list[Value], given: Arguments) -> Value:
-    from .expressions import MOST_ITEMS, items_of
-
     items = items_of(machine, given.get(0, "iterable"))
     of.extend([MORE] if items is None or len(of) + len(items) > MOST_ITEMS else items)
     machine.budget.step(len(items or ()))
@@ -149,8 +147,6 @@ def _clear(_machine: Machine, of: list[Value], _given: Arguments) -> Value:
 
 
 def _remove(_machine: Machine, of: list[Value], given: Arguments) -> Value:
-    from .values import is_same
-
     at = next((at for at, item in enumerate(of) if is_same(item, given.get(0, "value"))), None)
     if at is not None:
         of.pop(at)

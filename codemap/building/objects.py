@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from .classes import ABSENT, bind_to, body, find, mro, native
 from .layer_parts import repeated
 from .layers import SIZES, axes_of
+from .signatures import Arguments
 from .tensors import attribute as tensor_attribute
 from .tensors import item as tensor_item
 from .values import (
@@ -28,6 +29,7 @@ from .values import (
     TensorValue,
     Unknown,
     Value,
+    join,
 )
 
 if TYPE_CHECKING:
@@ -66,8 +68,6 @@ def get_attribute(machine: Machine, held: Value, name: str, node: ast.AST, frame
 
 def _of_unknown(machine: Machine, held: Unknown, name: str, node: ast.AST, frame: Frame) -> Value:
     """An attribute that all alternatives have alike is known."""
-    from .values import join
-
     if not held.alternatives or not all(isinstance(one, (ModuleValue, ObjectValue)) for one in held.alternatives):
         return Unknown(held.why)
     found = [get_attribute(machine, one, name, node, frame) for one in held.alternatives]
@@ -92,8 +92,6 @@ def _of_instance(machine: Machine, held: ModuleValue | ObjectValue, name: str, n
         if found is not ABSENT:
             return bind_to(machine, found, held, None, node, frame)
         if isinstance(getter := find(machine, held.cls, "__getattr__"), FunctionValue):
-            from .signatures import Arguments
-
             return machine.call(BoundMethod(getter, held), Arguments([name]), node, frame)
     if isinstance(held, ModuleValue):
         return _from_layer(held, name)
@@ -226,8 +224,6 @@ def get_item(machine: Machine, held: Value, index: Value) -> Value:
 
 def _any_item(held: Value) -> Value:
     """An item of which it is not known which one."""
-    from .values import join
-
     items = list(held.values()) if isinstance(held, dict) else list(held) if isinstance(held, (list, tuple)) else []
     return join([*items[:4], Unknown("an item of which the index is not known")])
 
@@ -248,8 +244,6 @@ def _of_object(machine: Machine, held: ObjectValue, index: Value) -> Value:
     if held.cls is not None:
         getter = find(machine, held.cls, "__getitem__")
         if isinstance(getter, FunctionValue):
-            from .signatures import Arguments
-
             return machine.call(BoundMethod(getter, held), Arguments([index]), getter.node, getter.frame)
     values = list(held.attributes.values())
     if type(index) is int:

@@ -10,9 +10,9 @@ from typing import Protocol
 from ..index import ClassFacts
 from ..knowledge import Knowledge
 from .classes import find
-from .expressions import items_of, truth
 from .heap import Budget
 from .machine import Machine
+from .operators import items_of, truth
 from .roots import RootSearch, limited
 from .signatures import Arguments, bind, signature_of
 from .statements import assign

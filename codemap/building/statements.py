@@ -7,20 +7,19 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from .expressions import binary, items_of, truth
+from .assignments import assign, bind_name
+from .definitions import define_class, define_function
 from .heap import Layer, Raised
-from .objects import CONTAINERS, delete_attribute, delete_item, set_attribute, set_item
-from .signatures import Arguments, defaults_of
+from .objects import CONTAINERS, delete_attribute, delete_item
+from .operators import binary, compare, items_of, truth
+from .signatures import Arguments
 from .values import (
     MORE,
-    ClassValue,
     Frame,
-    FunctionValue,
     ImportValue,
     LibraryValue,
     ModuleValue,
     NativeMethod,
-    Role,
     Unknown,
     Value,
     join,
@@ -50,49 +49,6 @@ def execute(machine: Machine, body: Sequence[ast.stmt], frame: Frame) -> Flow:
         if flow is not Flow.NEXT:
             return flow
     return Flow.NEXT
-
-
-def assign(machine: Machine, target: ast.expr, value: Value, frame: Frame) -> None:
-    """Bind a target of an assignment, a loop or a `with`."""
-    match target:
-        case ast.Name(id=name):
-            bind_name(machine, name, value, frame)
-        case ast.Attribute(value=held, attr=name):
-            set_attribute(machine, machine.evaluate(held, frame), name, value)
-        case ast.Subscript(value=held, slice=index):
-            set_item(machine, machine.evaluate(held, frame), machine.evaluate(index, frame), value)
-        case ast.Tuple(elts=parts) | ast.List(elts=parts):
-            _unpack(machine, parts, value, frame)
-        case ast.Starred(value=held):
-            assign(machine, held, value, frame)
-        case _:
-            pass
-
-
-def bind_name(machine: Machine, name: str, value: Value, frame: Frame) -> None:
-    """Bind a name in the frame that it belongs to."""
-    if name in frame.outer:
-        outer = frame.parent
-        while outer is not None and outer.parent is not None and name not in outer.names:
-            outer = outer.parent
-        frame = outer or frame
-    machine.heap.write(frame.names)
-    frame.names[name] = value
-
-
-def _unpack(machine: Machine, parts: Sequence[ast.expr], value: Value, frame: Frame) -> None:
-    items = items_of(machine, value)
-    star = next((at for at, part in enumerate(parts) if isinstance(part, ast.Starred)), None)
-    if items is None or MORE in items or (star is None and len(items) != len(parts)) or len(items) < len(parts) - 1:
-        for part in parts:
-            assign(machine, part, Unknown("part of a value that is not known"), frame)
-        return
-    if star is not None:
-        behind = len(parts) - star - 1
-        middle = items[star : len(items) - behind]
-        items = [*items[:star], middle, *items[len(items) - behind :]]
-    for part, item in zip(parts, items, strict=False):
-        assign(machine, part, item, frame)
 
 
 def either(machine: Machine, frame: Frame, branches: Sequence[Callable[[], Flow]]) -> Flow:
@@ -305,67 +261,12 @@ def _import_from(machine: Machine, node: ast.ImportFrom, frame: Frame) -> Flow:
 
 
 def _function(machine: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame) -> Flow:
-    made = function_value(machine, node, frame)
-    bind_name(machine, node.name, _decorated(machine, node, made, frame), frame)
+    define_function(machine, node, frame)
     return Flow.NEXT
 
 
-def function_value(
-    machine: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, frame: Frame
-) -> FunctionValue:
-    """A function as its definition makes it, without its decorators."""
-    defaults = {name: machine.evaluate(default, frame) for name, default in defaults_of(node.args)}
-    # Names of a class body are not seen in its methods.
-    scope = frame.parent if frame.owner is not None and frame.function is None and frame.parent else frame
-    return FunctionValue(frame.path, node, scope, defaults, frame.owner)
-
-
-_ROLES = {
-    "staticmethod": Role.STATIC,
-    "classmethod": Role.CLASS,
-    "property": Role.PROPERTY,
-    "cached_property": Role.PROPERTY,
-    "lazy_property": Role.PROPERTY,
-}
-
-
-def _decorated(
-    machine: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef, made: FunctionValue, frame: Frame
-) -> Value:
-    """The function behind its decorators. One of a library, or whose result is not known, changes nothing."""
-    value: Value = made
-    for decorator in reversed(node.decorator_list):
-        name = decorator.attr if isinstance(decorator, ast.Attribute) else getattr(decorator, "id", "")
-        if name in _ROLES:
-            made.role = _ROLES[name]
-        elif name == "setter":
-            return frame.names.get(node.name, made)
-        else:
-            value = _through(machine, decorator, value, frame)
-    return value
-
-
-def _through(machine: Machine, decorator: ast.expr, value: Value, frame: Frame) -> Value:
-    function = machine.evaluate(decorator, frame)
-    if isinstance(function, (LibraryValue, Unknown)):
-        return value
-    try:
-        result = machine.call(function, Arguments([value]), decorator, frame)
-    except Raised:
-        return value
-    return value if isinstance(result, Unknown) or result is None else result
-
-
 def _class(machine: Machine, node: ast.ClassDef, frame: Frame) -> Flow:
-    value: Value = ClassValue(node.name, frame.path, node, frame)
-    for decorator in reversed(node.decorator_list):
-        called = decorator.func if isinstance(decorator, ast.Call) else decorator
-        name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
-        if name in ("dataclass", "define", "frozen", "s", "attrs") and isinstance(value, ClassValue):
-            value.is_data = True
-        else:
-            value = _through(machine, decorator, value, frame)
-    bind_name(machine, node.name, value, frame)
+    define_class(machine, node, frame)
     return Flow.NEXT
 
 
@@ -391,8 +292,6 @@ def _body(machine: Machine, case: ast.match_case, frame: Frame) -> Callable[[], 
 
 
 def _fits(machine: Machine, pattern: ast.pattern, subject: Value, frame: Frame) -> bool | None:
-    from .expressions import compare
-
     match pattern:
         case ast.MatchAs(pattern=None, name=name):
             if name is not None:

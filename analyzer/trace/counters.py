@@ -124,6 +124,7 @@ def from_recording(counters: LaunchCounters) -> CounterTable:
         len(counters.values) == len(counters.metrics)
         and all(len(column) == launches for column in counters.values)
         and all(0 <= kernel < len(counters.kernels) for kernel in counters.kernel)
+        and len(counters.kernels) <= MOST_KERNELS
     )
     if not launches or not counters.metrics or not fits:
         return NO_COUNTERS

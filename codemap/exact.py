@@ -1,22 +1,21 @@
 """Lines that the recording run wrote beside its trace: what was executed is known, and nothing has to be inferred.
 
-A sidecar is data from outside: a file that it names counts only where the workspace's text has the recorded hash (or
-`follow` can say where a line of the recorded text went), and whoever uses a line checks that it lies in the code that
+A sidecar is data from outside: a file that it names counts only where the workspace's text has the recorded hash (over
+a file edited since, `drift.py` lays the recorded text), and whoever uses a line checks that it lies in the code that
 ran. Whatever fails that is as good as not said.
 """
 
 from __future__ import annotations
 
-import codecs
-import hashlib
 from collections.abc import Collection, Iterable
 from pathlib import PurePosixPath
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
 from ..analyzer.trace.model import NONE, Category, IntArray, Trace
 from ..analyzer.trace.recording import ExactLines, Recording
+from .git import blob_hashes
 from .matched import Matched
 from .paths import common_ending, path_parts
 from .workspace import Workspace
@@ -29,36 +28,19 @@ class Spot(NamedTuple):
     line: int
 
 
-class Follow(Protocol):
-    """Follows a line from the text that was recorded, known by its git blob hash, to the text of today."""
-
-    def __call__(self, path: str, blob: str, line: int) -> int | None:
-        """The line of workspace file `path` that line `line` of the recorded text has become; None if it is gone."""
-        ...
-
-
-class _Source(NamedTuple):
-    """A recorded file and the workspace file that it is."""
-
-    path: str
-    blob: str
-    is_current: bool
-
-
 class Exact:
     """The recorded lines of one trace, in the files of one workspace. Without a recording it knows none."""
 
-    def __init__(self, trace: Trace, workspace: Workspace, follow: Follow | None = None) -> None:
+    def __init__(self, trace: Trace, workspace: Workspace) -> None:
         recording = trace.recording or Recording()
         self._trace = trace
-        self._follow = follow
         self._recording = recording
         self._callers = _Table(recording.python_lines)
         self._operators = _Table(recording.operator_lines)
         self.has_any = bool(len(self._callers) or len(self._operators))
         self._workspace = workspace
         self._by_basename: dict[str, list[str]] = {}
-        self._sources: dict[int, _Source | None] = {}
+        self._paths: dict[int, str] = {}
         """By index of the recorded file."""
         if self.has_any or recording.sources:
             for path in workspace.paths():
@@ -81,9 +63,8 @@ class Exact:
         """The recorded paths of frames that are, by the hash of what was recorded, files of the workspace."""
         current: dict[str, set[str]] = {}
         for index, file in enumerate(self._recording.files):
-            source = self._source(index)
-            if source is not None and source.is_current:
-                current.setdefault(self._absolute(file), set()).add(source.path)
+            if path := self._path(index):
+                current.setdefault(self._absolute(file), set()).add(path)
         found = {}
         for owner in owners:
             parts = path_parts(owner)
@@ -101,33 +82,26 @@ class Exact:
         if found is None:
             return None
         file, line = found
-        source = self._source(file)
-        if source is None or line < 1:
-            return None
-        if source.is_current:
-            return Spot(source.path, line)
-        moved = self._follow(source.path, source.blob, line) if self._follow is not None else None
-        return None if moved is None else Spot(source.path, moved)
+        path = self._path(file)
+        return Spot(path, line) if path and line > 0 else None
 
-    def _source(self, index: int) -> _Source | None:
-        if index not in self._sources:
+    def _path(self, index: int) -> str:
+        """The workspace file that a recorded one is; "" where none has its text."""
+        if index not in self._paths:
             known = 0 <= index < len(self._recording.files)
-            self._sources[index] = self._find(self._recording.files[index]) if known else None
-        return self._sources[index]
+            self._paths[index] = self._find(self._recording.files[index]) if known else ""
+        return self._paths[index]
 
-    def _find(self, file: str) -> _Source | None:
-        """The workspace file that a recorded one is: of those with its text, the one whose path is most like it."""
+    def _find(self, file: str) -> str:
+        """Of the workspace's files with the recorded text the one whose path is most like the recorded one."""
         blob = self._recording.sources.get(file, "").lower()
         absolute = self._absolute(file)
         parts = path_parts(absolute)
-        named = self._by_basename.get(parts[-1], ())
-        current = [path for path in named if blob in _blobs(self._workspace.text(path) or "")]
+        named = self._by_basename.get(parts[-1], ()) if blob else ()
+        current = [path for path in named if blob in blob_hashes(self._workspace.text(path) or "")]
         root = self._workspace.root.as_posix().rstrip("/") + "/"
-        path = absolute.removeprefix(root) if absolute.startswith(root) else ""
-        path = path if path in (current or named) else _likest(parts, current or named)
-        if not blob or not path:
-            return None
-        return _Source(path, blob, is_current=bool(current))
+        path = absolute.removeprefix(root)
+        return path if path in current else _likest(parts, current)
 
     def _absolute(self, file: str) -> str:
         """The recorded path from the root of its machine, with "/"."""
@@ -155,17 +129,6 @@ class _Table:
         first, past = (int(np.searchsorted(self._ids, number, side=side)) for side in ("left", "right"))
         said = set(zip(self._files[first:past].tolist(), self._lines[first:past].tolist(), strict=True))
         return said.pop() if len(said) == 1 else None
-
-
-def blob_hash(data: bytes) -> str:
-    """The name that git gives to a file of this content, in hex."""
-    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
-
-
-def _blobs(text: str) -> tuple[str, ...]:
-    """The hashes that a file may have that reads as this text."""
-    data = text.encode("utf-8", errors="replace")
-    return blob_hash(data), blob_hash(codecs.BOM_UTF8 + data)
 
 
 def _whole(column: Iterable[int]) -> IntArray:

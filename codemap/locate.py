@@ -12,7 +12,7 @@ from ..analyzer.findings import Grain
 from ..analyzer.timeline.model import Timeline
 from ..analyzer.trace.model import NONE
 from .by_operator import ByOperator
-from .exact import Exact, Follow
+from .exact import Exact
 from .knowledge import Knowledge
 from .labels import Label
 from .libraries import Libraries
@@ -26,12 +26,12 @@ from .workspace import Workspace
 
 
 class Locator:
-    """Locates events of one trace in one workspace. `follow` follows recorded lines into files edited since."""
+    """Locates events of one trace in one workspace."""
 
-    def __init__(self, timeline: Timeline, workspace: Workspace, follow: Follow | None = None) -> None:
+    def __init__(self, timeline: Timeline, workspace: Workspace) -> None:
         self._timeline = timeline
         self._known = Knowledge(workspace)
-        exact = Exact(timeline.trace, workspace, follow)
+        exact = Exact(timeline.trace, workspace)
         self._stacks = Stacks(timeline.trace, timeline.tree, self._known, exact)
         paths = frozenset(matched.path for matched in self._stacks.paths.values())
         self._recorded = RecordedFiles(workspace, paths) if paths or not self._stacks.names_files else None

@@ -8,7 +8,7 @@ from typing import Any
 from torchtraceap.analyzer.trace.model import Category
 from torchtraceap.analyzer.trace.read import read_trace
 from torchtraceap.analyzer.trace.recording import ExactLines, Recording, write_recording
-from torchtraceap.codemap.exact import blob_hash
+from torchtraceap.codemap.git import blob_hash
 
 
 def write_caller_lines(profiler: Any, out: Path, source: Path) -> Recording:
@@ -29,7 +29,7 @@ def write_caller_lines(profiler: Any, out: Path, source: Path) -> Recording:
     ]
     recording = Recording(
         files=(str(source),),
-        sources={str(source): blob_hash(source.read_bytes())},
+        sources={str(source): blob_hash(source.read_text())},
         python_lines=ExactLines(*zip(*rows, strict=True)),
     )
     write_recording(out, recording)

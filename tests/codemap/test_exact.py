@@ -12,7 +12,7 @@ from torchtraceap.analyzer.findings import How
 from torchtraceap.analyzer.timeline.build import build_timeline
 from torchtraceap.analyzer.trace.model import Category, Trace
 from torchtraceap.analyzer.trace.recording import ExactLines, Recording
-from torchtraceap.codemap.exact import Follow, blob_hash
+from torchtraceap.codemap.git import blob_hash
 from torchtraceap.codemap.locate import Locator
 from torchtraceap.codemap.project import open_workspace
 from torchtraceap.codemap.statements import Place
@@ -42,7 +42,7 @@ def main():
 
 
 def recorded(**tables: ExactLines) -> Recording:
-    return Recording(files=("/home/a/model.py",), sources={"/home/a/model.py": blob_hash(MODEL.encode())}, **tables)
+    return Recording(files=("/home/a/model.py",), sources={"/home/a/model.py": blob_hash(MODEL)}, **tables)
 
 
 def played() -> tuple[Trace, dict[str, int]]:
@@ -58,12 +58,10 @@ def played() -> tuple[Trace, dict[str, int]]:
     return trace, {name: row_of(trace, handle) for name, handle in handles.items()}
 
 
-def located(
-    root: Path, trace: Trace, row: int, recording: Recording | None, follow: Follow | None = None, text: str = MODEL
-) -> Place | None:
+def located(root: Path, trace: Trace, row: int, recording: Recording | None, text: str = MODEL) -> Place | None:
     (root / "model.py").write_text(text)
     timeline = build_timeline(replace(trace, recording=recording))
-    return Locator(timeline, open_workspace(root), follow).locate(row)
+    return Locator(timeline, open_workspace(root)).locate(row)
 
 
 def shown(place: Place | None) -> tuple[int, float] | None:
@@ -130,24 +128,13 @@ def test_what_cannot_be_true_is_not_believed(tmp_path: Path, damaged: Recording)
     assert shown(located(tmp_path, trace, rows["add"], damaged)) == shown(located(tmp_path, trace, rows["add"], None))
 
 
-def test_lines_of_a_file_that_was_edited_are_followed_or_not_used(tmp_path: Path) -> None:
+def test_lines_of_a_file_that_was_edited_are_not_used(tmp_path: Path) -> None:
     trace, rows = played()
     known = recorded(operator_lines=lines((40, 0, 7)))
-    edited = "# new\n" + MODEL
-    assert shown(located(tmp_path, trace, rows["add"], known, None, edited)) != (7, 1.0)
-    asked = []
-
-    def follow(path: str, blob: str, line: int) -> int | None:
-        asked.append((path, blob, line))
-        return line + 1
-
-    b = TraceBuilder(devices=())
-    with b.step(0):
-        handle = b.leaf("aten::cholesky", external_id=40)
-    bare = b.build()
-    assert shown(located(tmp_path, bare, row_of(bare, handle), known, None, edited)) is None
-    assert shown(located(tmp_path, bare, row_of(bare, handle), known, follow, edited)) == (8, 1.0)
-    assert asked == [("model.py", blob_hash(MODEL.encode()), 7)]
+    without, with_lines = (
+        shown(located(tmp_path, trace, rows["add"], recording, "# new\n" + MODEL)) for recording in (None, known)
+    )
+    assert with_lines == without != (7, 1.0)
 
 
 def test_of_two_copies_the_one_with_the_recorded_text_is_meant(tmp_path: Path) -> None:
@@ -165,7 +152,7 @@ def test_a_file_outside_the_workspace_is_never_named(tmp_path: Path) -> None:
     outside = "/home/a/other.py"
     known = Recording(
         files=(outside,),
-        sources={outside: blob_hash(MODEL.encode())},
+        sources={outside: blob_hash(MODEL)},
         operator_lines=lines((40, 0, 7)),
     )
     root = tmp_path / "workspace"

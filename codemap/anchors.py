@@ -13,13 +13,14 @@ from .statements import header_end, location_of
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """A statement by what it says. `occurrence` counts equal statements of the function from 0."""
+    """A statement by what it says. `occurrence` counts equal statements of the function from 0; there are `count`."""
 
     path: str
     qualname: str
     text: str
     """The statement's own text (a block's header), white space between words made one blank."""
     occurrence: int
+    count: int = 1
 
 
 def anchor_at(file: SourceFile, location: Location) -> Anchor | None:
@@ -29,19 +30,24 @@ def anchor_at(file: SourceFile, location: Location) -> Anchor | None:
     if here is None:
         return None
     text = _text(file, here)
-    before = sum(_text(file, other) == text for other in statements if other.lineno < here.lineno)
-    return Anchor(file.path, location.qualname, text, before)
+    equal = [other for other in statements if _text(file, other) == text]
+    before = sum(other.lineno < here.lineno for other in equal)
+    return Anchor(file.path, location.qualname, text, before, len(equal))
 
 
 def find_anchor(file: SourceFile, anchor: Anchor, location: Location) -> Location | None:
-    """Where the anchored statement stands now; None when the function holds it no more.
+    """Where the anchored statement stands now; None when the function holds it no more, or which it is cannot be told.
 
-    `how` and `confidence` are `location`'s. Of equal statements the one with the anchor's count is taken.
+    `how` and `confidence` are `location`'s. Of equal statements, as long as none was added or taken away, it is the one
+    with the anchor's count; else the one at `location`, where the editor has moved it to.
     """
     equal = [s for s in _statements(file, anchor.qualname) if _text(file, s) == anchor.text]
-    if not equal:
+    if len(equal) == anchor.count and anchor.occurrence < len(equal):
+        found = equal[anchor.occurrence]
+    else:
+        found = next((statement for statement in equal if statement.lineno == location.line), None)
+    if found is None:
         return None
-    found = equal[min(anchor.occurrence, len(equal) - 1)]
     now = location_of(file, found, anchor.qualname)
     return replace(now, how=location.how, confidence=location.confidence)
 

@@ -247,7 +247,8 @@ def _finding(site: _Site, pricer: _Pricer, confirmer: Confirmer) -> Finding:
     finding = site.whole if is_priced else pricer.price(site.pattern, candidate)
     evidence = finding.evidence
     if site.stale:
-        return replace(finding, severity=Severity.HINT, stale=site.stale)
+        severity = Severity.HINT if finding.severity is Severity.HINT else Severity.INFORMATION
+        return replace(finding, severity=severity, stale=site.stale)
     if confirmation is None and site.fixer is not None:
         is_cured = confirmer.is_cured(site.fixer, site.place)
         if is_cured or site.fixer.required:

@@ -240,8 +240,8 @@ def test_findings_and_figures_of_an_older_recording(tmp_path: Path) -> None:
     assert {(spot.qualname, spot.line) for spot in moved.hotspots} == {("layer", 6), ("main", 12)}
 
 
-def test_a_finding_whose_statement_is_gone_is_a_hint_that_says_so(tmp_path: Path) -> None:
+def test_a_finding_whose_statement_is_gone_is_no_warning_and_says_so(tmp_path: Path) -> None:
     commit(write(tmp_path, model=LOOP))
     (finding,) = report_of(tmp_path, LOOP.replace("    x = x.sin()\n", "    x = fused(x)\n")).findings
-    assert finding.location is None and finding.severity is Severity.HINT
+    assert finding.location is None and finding.severity is Severity.INFORMATION
     assert finding.stale.startswith("it was measured on line 6 of model.py, in block")

@@ -10,12 +10,15 @@ import pytest
 
 from tests.builders import TraceBuilder
 from tests.shared import shared_timeline
+from torchtraceap.analyzer.analysis import analyze
+from torchtraceap.analyzer.assess import price_all
 from torchtraceap.analyzer.timeline.build import build_timeline
 from torchtraceap.analyzer.timeline.counter_evidence import counter_evidence
 from torchtraceap.analyzer.timeline.counters import Figure, base_name, counted, kernel_counters, kernel_key
 from torchtraceap.analyzer.timeline.model import Timeline
 from torchtraceap.analyzer.timeline.roofline import place
 from torchtraceap.analyzer.trace.counters import Measured, to_table
+from torchtraceap.analyzer.trace.model import Category
 
 READ, WRITTEN, TENSOR = "dram__bytes_read.sum", "dram__bytes_write.sum", "sm__inst_executed_pipe_tensor.sum"
 SHAPES = [(512, 512), (512, 512)]
@@ -144,3 +147,15 @@ def test_ranges_of_a_real_trace_belong_to_the_operators_that_launched_them() -> 
     names = [row.kernel for row in kernel_counters(line)]
     assert "(kernel not named)" in names
     assert len(names) == 16
+
+
+def test_findings_cite_the_counters_of_their_kernels() -> None:
+    trace = shared_timeline("traces/S01_kineto_resnet50_w0_v100.json.gz").trace
+    names = sorted({trace.name_of(row) for row in trace.rows(Category.KERNEL).tolist()})
+    told = {READ: 1e6, WRITTEN: 5e5, "lts__t_sector_hit_rate.pct": 50.0}
+    found = price_all(analyze(replace(trace, counters=to_table("ncu", [Measured(name, told) for name in names]))))
+    (clears,) = [finding for finding in found if finding.slug == "zero-grad-to-zero"]
+    said = {one.id: one for one in clears.evidence}
+    assert said["dram"].value == pytest.approx(1.5 * len(said["dram"].events))
+    assert said["l2"].value == 50
+    assert not any(one.id == "dram" for finding in price_all(analyze(trace)) for one in finding.evidence)

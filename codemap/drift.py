@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..analyzer.findings import Location
+from ..analyzer.findings import Grain, Location
 from ..analyzer.trace.model import Trace
 from .drift_history import History
 from .drift_match import Match, Matching
@@ -141,6 +141,8 @@ class Drift:
             return replace(place, confidence=round(place.confidence * _CHANGED_CONFIDENCE, 3))
         if place.path not in self._recorded:
             return place
+        if place.grain is Grain.FILE:
+            return self._file(place)
         old = self.workspace.file(place.path)
         unit = units_of(old).at(place.line, place.column) if old is not None else None
         found = self._find(place.path, unit) if unit is not None else None
@@ -149,6 +151,14 @@ class Drift:
         now = location_of(found.file, found.match.unit.node, _qualname(place, unit, found.match.unit))
         confidence = round(place.confidence * found.match.confidence, 3)
         return replace(now, how=place.how, confidence=confidence, grain=place.grain)
+
+    def _file(self, place: Location) -> Location | Stale:
+        """A place that is a whole file."""
+        paths = self.current_paths(place.path)
+        file = self._now.file(paths[0]) if len(paths) == 1 else None
+        if file is None:
+            return Stale(self._reason(place))
+        return replace(place, path=file.path, end_column=len(file.lines[0]) + 1)
 
     def _find(self, path: str, unit: Unit) -> _Now | None:
         """The statement in the file itself, else in another one that took over its function."""
@@ -223,6 +233,8 @@ class Drift:
             return EDITED_NOTE
         if before.path not in self._recorded:
             return ""
+        if before.grain is Grain.FILE:
+            return "" if before.path == now.path else f"{EDITED_NOTE}: recorded as {before.path}"
         old, new = self.workspace.file(before.path), self._now.file(now.path)
         one = units_of(old).at(before.line, before.column) if old is not None else None
         other = units_of(new).at(now.line, now.column) if new is not None else None

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from torchtraceap.analyzer.findings import Report, Severity
+from torchtraceap.analyzer.findings import Grain, How, Location, Report, Severity
 from torchtraceap.analyzer.timeline.build import build_timeline
 from torchtraceap.analyzer.trace.recording import Recording
-from torchtraceap.codemap.drift import find_drift
+from torchtraceap.codemap.drift import Drift, Stale, find_drift
 from torchtraceap.codemap.drift_history import History
 from torchtraceap.codemap.drift_locator import FollowingLocator
 from torchtraceap.codemap.drift_store import SourceStore
+from torchtraceap.codemap.drift_texts import Recorded, Texts
 from torchtraceap.codemap.git import blob_hash
 from torchtraceap.codemap.place import place
 from torchtraceap.codemap.project import open_workspace
@@ -245,3 +246,15 @@ def test_a_finding_whose_statement_is_gone_is_no_warning_and_says_so(tmp_path: P
     (finding,) = report_of(tmp_path, LOOP.replace("    x = x.sin()\n", "    x = fused(x)\n")).findings
     assert finding.location is None and finding.severity is Severity.INFORMATION
     assert finding.stale.startswith("it was measured on line 6 of model.py, in block")
+
+
+def test_a_place_that_is_a_whole_file_stays_that_file(tmp_path: Path) -> None:
+    commit(write(tmp_path, model=MODEL))
+    (tmp_path / "new").mkdir()
+    git(tmp_path, "mv", "model.py", "new/net.py")
+    workspace = open_workspace(tmp_path)
+    texts = Texts((Recorded("model.py", MODEL, "", ("new/net.py",)), Recorded("gone.py", "x = 1\n", "")))
+    drift = Drift(workspace, texts)
+    where = Location("model.py", 1, 1, 1, 13, "<module>", How.OPERATOR, 0.4, Grain.FILE)
+    assert drift.location(where) == replace(where, path="new/net.py")
+    assert isinstance(drift.location(replace(where, path="gone.py")), Stale)

@@ -75,9 +75,12 @@ class History:
         return tuple(Version(texts[blob], f"commit {commit[:8]}") for commit, blob in blobs.items() if blob in texts)
 
     def files_at(self, time_ns: int) -> frozenset[str]:
-        """The Python files of the commit that was checked out at a time."""
-        commit = self.repository.commit_at(time_ns) if self.repository is not None else None
-        return frozenset(self.repository.files(commit)) if self.repository is not None and commit else frozenset()
+        """The Python files of the commits that `versions` looks at."""
+        repository = self.repository
+        if repository is None:
+            return frozenset()
+        commits = (repository.commit_at(time_ns), repository.commit_after(time_ns))
+        return frozenset(path for commit in commits if commit for path in repository.files(commit))
 
     def files_of(self, blob: str) -> tuple[str, ...]:
         """The files of the commit that is checked out now which have this content."""

@@ -138,7 +138,7 @@ def _details(finding: Finding, why: str) -> Text:
     )
     _labelled(text, "see", [_at(related.location, related.message) for related in finding.related[:SHOWN_CALLERS]])
     fixes = [_fix(fix.title, fix.safety) for fix in finding.fixes]
-    _labelled(text, "fix", fixes or ["by hand; see the pattern's page"])
+    _labelled(text, "fix", fixes or ([] if finding.stale else ["by hand; see the pattern's page"]))
     return text
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from torchtraceap.analyzer.analysis import analyze
 from torchtraceap.analyzer.findings import Grain, How, Location, Report, Severity
 from torchtraceap.analyzer.timeline.build import build_timeline
+from torchtraceap.analyzer.trace.read import read_trace
 from torchtraceap.analyzer.trace.recording import Recording
 from torchtraceap.codemap.drift import Drift, Stale, find_drift
 from torchtraceap.codemap.drift_history import History
@@ -258,3 +261,26 @@ def test_a_place_that_is_a_whole_file_stays_that_file(tmp_path: Path) -> None:
     where = Location("model.py", 1, 1, 1, 13, "<module>", How.OPERATOR, 0.4, Grain.FILE)
     assert drift.location(where) == replace(where, path="new/net.py")
     assert isinstance(drift.location(replace(where, path="gone.py")), Stale)
+
+
+def test_the_bundled_run_in_a_project_that_was_reorganised_since(tmp_path: Path) -> None:
+    leaves = Path(__file__).parents[2] / "examples" / "leaves"
+    shutil.copytree(leaves / "src", tmp_path / "src")
+    commit(tmp_path)
+    text = (tmp_path / "src/vit.py").read_text()
+    (tmp_path / "src/vit.py").unlink()
+    edited = "# moved\n\n" + text.replace("class Layer", "class Encoder").replace(" Layer(", " Encoder(")
+    (tmp_path / "src/layers.py").write_text(edited)
+    analysis = analyze(read_trace(leaves / "traces" / "train.pt.trace.json.gz"))
+    report = place(analysis, open_workspace(tmp_path), history=History(tmp_path))
+    (finding,) = [one for one in report.findings if one.slug == "unfused-attention"]
+    assert finding.location is not None and finding.location.path == "src/layers.py"
+    assert edited.splitlines()[finding.location.line - 1].strip() == "attn = (q @ k.transpose(-2, -1)) * self.scale"
+    assert any(other.location.qualname == "Encoder.forward" for other in finding.related)
+    start = edited.index("        attn = (q @")
+    (tmp_path / "src/layers.py").write_text(
+        edited[:start] + "        x = fused(q, k, v)\n" + edited[edited.index("\n\n", start) :]
+    )
+    report = place(analysis, open_workspace(tmp_path), history=History(tmp_path))
+    (finding,) = [one for one in report.findings if one.slug == "unfused-attention"]
+    assert finding.location is None and "src/vit.py, in Attention.forward" in finding.stale

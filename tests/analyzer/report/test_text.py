@@ -116,8 +116,9 @@ def test_a_finding_that_another_fix_removes_says_so():
 
 
 def test_what_has_no_place_any_more_says_why():
-    text = shown(replace(REPORT, findings=(replace(FULL, location=None, stale="the file is gone"),)))
+    text = shown(replace(REPORT, findings=(replace(FULL, location=None, fixes=(), stale="the file is gone"),)))
     assert "(no line any more)" in text and "stale     the file is gone; record again" in text
+    assert "by hand" not in text
 
 
 def test_kernels_with_counters_are_listed_with_what_was_counted():

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..analyzer.trace.model import NONE, Category, IntArray, Trace
 from ..analyzer.trace.recording import ExactLines, Recording
+from .cells import match_cells
 from .git import blob_hashes
 from .matched import Matched
 from .paths import common_ending, path_parts
@@ -45,6 +46,13 @@ class Exact:
         if self.has_any or recording.sources:
             for path in workspace.paths():
                 self._by_basename.setdefault(path.rpartition("/")[2], []).append(path)
+        cells = match_cells(dict.fromkeys(recording.files, ()), workspace) if self.has_any else {}
+        self._cells = {
+            index: cells[file]
+            for index, file in enumerate(recording.files)
+            if file in cells and cells[file].confidence == 1.0
+        }
+        """The notebook cells among the recorded files whose text is as it was, by index."""
 
     def caller_of(self, row: int) -> Spot | None:
         """Where the caller of Python event `row` was when it called; None if unknown."""
@@ -82,6 +90,8 @@ class Exact:
         if found is None:
             return None
         file, line = found
+        if (cell := self._cells.get(file)) is not None and line > 0:
+            return Spot(cell.path, line + cell.shift)
         path = self._path(file)
         return Spot(path, line) if path and line > 0 else None
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from torchtraceap.analyzer.trace.recording import ExactLines, Recording
 from torchtraceap.codemap.cells import is_cell_name, match_cells, murmur2
+from torchtraceap.codemap.exact import Exact
 from torchtraceap.codemap.labels import Label, parse_label
 from torchtraceap.codemap.project import open_workspace
 
+from ..builders import TraceBuilder, row_of
 from .notebooks import notebook_json
 
 SETUP = "import torch\n"
@@ -125,3 +129,15 @@ def test_other_frames_ask_for_no_notebook(root: Path) -> None:
     (root / "nb.ipynb").write_bytes(b"broken")
     assert match_cells(labels("train.py(3): main"), open_workspace(root)) == {}
     assert match_cells(labels(f"{kernel(MODEL)}(4): step"), open_workspace(root)) == {}
+
+
+def test_recorded_lines_of_a_cell_are_lines_of_its_notebook(root: Path) -> None:
+    b = TraceBuilder(devices=())
+    with b.step(0), b.frame(f"{kernel(MODEL)}(4): step"):
+        handle = b.leaf("aten::add", us=20, external_id=40)
+    trace = b.build()
+    for file, line in ((kernel(MODEL), 10), (kernel("edited since"), None)):
+        recording = Recording(files=(file,), operator_lines=ExactLines((40,), (0,), (5,)))
+        found = Exact(replace(trace, recording=recording), open_workspace(root)).line_of(row_of(trace, handle))
+        # The cell begins on line 4 of the notebook's text, with two empty lines that IPython drops.
+        assert (found and (found.path, found.line)) == (line and ("nb.ipynb", line))

@@ -235,6 +235,31 @@ def test_a_trace_without_stacks_still_finds_the_statements_that_the_source_gives
     assert [(f.location.line, f.location.how) for f in churn if f.location] == [(46, How.ORDER)]
 
 
+@pytest.mark.parametrize(("is_confirmed", "line"), [(False, 12), (True, 6)])
+def test_a_search_that_knows_the_fault_beats_a_place_by_operator_that_nobody_confirms(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_confirmed: bool, line: int
+) -> None:
+    b = TraceBuilder(devices=())
+    for step in range(4):
+        with b.step(step):
+            b.leaf("aten::sin", us=100)
+    trace = b.build()
+    rows = trace.rows_named(("aten::sin",)).tolist()
+    occurrences = tuple(Occurrence(row, Edit(removed_ops=np.array([row])), cost_rows=np.array([row])) for row in rows)
+    found = Detected(pattern("made-up"), Candidate("work is repeated", "a cache", occurrences, ()))
+    analysis = Analysis(build_timeline(trace), (found,))
+    known = placed(analysis, tmp_path).findings[0].location
+    assert known is not None and (known.line, known.how) == (6, How.OPERATOR)
+    elsewhere = Confirmation(replace(known, line=12, end_line=12))
+    fixer = Fixer(
+        "made-up",
+        lambda case: Confirmation(case.location) if is_confirmed else None,
+        lambda finding, files, device: (elsewhere,),
+    )
+    monkeypatch.setattr("torchtraceap.codemap.place.fixer_of", {"made-up": fixer}.get)
+    assert lines(placed(analysis, tmp_path)) == [line]
+
+
 def test_tables_that_fail_cost_no_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*arguments: object, **options: object) -> Tables:
         raise LookupError("no such row")

@@ -7,7 +7,10 @@ import io
 import re
 import tokenize
 import warnings
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any
 
 from .nodes import children, deeper_than
@@ -60,8 +63,37 @@ class SourceFile:
 
     def function_at(self, line: int) -> Function | None:
         """The innermost function whose lines include `line`; the module outside all; None without a tree."""
-        holding = [f for f in self.functions if f.first_line <= line <= f.end_line]
-        return min(holding, key=lambda f: f.end_line - f.first_line) if holding else next(iter(self.functions), None)
+        if not self.functions:
+            return None
+        if _Reach not in self.derived:
+            self.derived[_Reach] = _Reach.of(self.functions)
+        reach: _Reach = self.derived[_Reach]
+        # The one that begins last is innermost: of thousands of functions only those near the line are looked at.
+        position = bisect_right(reach.first_lines, line)
+        found: Function | None = None
+        while position > 1 and reach.furthest[position - 1] >= line:
+            position -= 1
+            function = self.functions[position]
+            if found is not None and function.first_line < found.first_line:
+                break
+            if function.end_line >= line and (found is None or function.end_line <= found.end_line):
+                found = function
+        return found or self.functions[0]
+
+
+@dataclass(frozen=True, slots=True)
+class _Reach:
+    """A file's functions by line, for `function_at`."""
+
+    first_lines: tuple[int, ...]
+    furthest: tuple[int, ...]
+    """The last line that this function or one before it reaches, the module left out."""
+
+    @staticmethod
+    def of(functions: Sequence[Function]) -> _Reach:
+        """The table of functions in order of their first lines, the module first."""
+        ends = accumulate((function.end_line for function in functions[1:]), max, initial=0)
+        return _Reach(tuple(function.first_line for function in functions), tuple(ends))
 
 
 def decode(data: bytes) -> tuple[str, str]:

@@ -37,7 +37,7 @@ _GO_THROUGH = frozenset(("enumerate", "zip", "iter", "list", "tuple", "reversed"
 
 def walk_builtin(walker: Walker, callee: LibraryValue, given: Arguments, frame: Frame) -> Value:
     """What a function of Python's own gives, with the operators that it runs on tensors."""
-    from .running import note_shown
+    from .layers import note_shown
     from .walker import NUMBER, SURE, UNSURE, Number, holds_objects, may_be_tensor
 
     name = callee.name

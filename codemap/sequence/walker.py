@@ -8,7 +8,7 @@ does not tell which way it goes, both are followed; loops of unknown length lead
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -177,8 +177,9 @@ class Walker(Machine):
 
         if self.muted:
             value = super().evaluate(node, frame)
-            is_attribute = isinstance(node, ast.Attribute) and node.attr == "apply"
-            return self._applied(super().evaluate(node.value, frame), value) if is_attribute else value
+            if isinstance(node, ast.Attribute) and node.attr == "apply":
+                return self._applied(super().evaluate(node.value, frame), value)
+            return value
         function = frame.function
         if function is not None and node is function.node.body and self.here.function is not function.node:
             found: list[Value] = []
@@ -237,8 +238,8 @@ class Walker(Machine):
                     self._import(alias.name, 0, path)
 
     def _import(self, dotted: str, level: int, importer: str) -> None:
-        find = self.imports
-        path = find.relative(dotted, level, importer) if level else find.absolute(dotted, importer)
+        files = self.imports
+        path = files.relative(dotted, level, importer) if level else files.absolute(dotted, importer)
         if path:
             self.file(path)
 
@@ -277,6 +278,10 @@ class Walker(Machine):
         )
         return PartialValue(value, (held,), {}) if is_apply and isinstance(held, ClassValue) else value
 
+    def plain_execute(self, statement: ast.stmt, frame: Frame) -> Flow:
+        """A statement as the evaluator runs it."""
+        return super().execute([statement], frame)
+
     def plain_evaluate(self, node: ast.expr, frame: Frame) -> Value:
         """An expression as the evaluator follows it."""
         return super().evaluate(node, frame)
@@ -290,7 +295,7 @@ class Walker(Machine):
         finally:
             self.muted = max(self.muted - 1, 0)
 
-    def run_inlined(self, function: FunctionValue, run: object) -> None:
+    def run_inlined(self, function: FunctionValue, run: Callable[[], object]) -> None:
         """Run the body of a function as part of the statement that calls it; not if that leads too deep."""
         node = function.node
         if len(self._running) >= _MOST_INLINED or self._running.count(node) >= _MOST_RECURSION:
@@ -302,7 +307,7 @@ class Walker(Machine):
         self.loops = []
         self._running.append(node)
         try:
-            run()  # pyright: ignore[reportCallIssue]
+            run()
             self.at = [*self.at, *self.here.returns]
         finally:
             self._running.pop()

@@ -114,6 +114,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--mode", action="append", choices=[mode.value for mode in Mode], help="only these modes")
     found = parser.parse_args(arguments)
+    if not any(found.folder.glob(f"*/{MARKS}")):
+        parser.error(f"no recordings in {found.folder}")
     rows = list(calibrate(judged(found.folder, [m for m in Mode if not found.mode or m.value in found.mode])))
     table = Table("found by", "says", "confidence", "places", "claimed", "right", "")
     for row in rows:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from .disk import ReadLimits, read_inside
-from .facts import FileFacts, facts_of
+from .facts import FileFacts
 from .notebook import NOTEBOOK_SUFFIX, Notebook, parse_notebook, read_notebook
 from .source import BOM, SourceFile, decode, parse_source
 from .survey import Survey
@@ -86,7 +86,7 @@ class ProjectWorkspace:
         found = None if path in self._overlay else self._survey.facts(path)
         if found is None:
             if path not in self._facts:
-                self._facts[path] = facts_of(self.text(path) or "")
+                self._facts[path] = self._survey.facts_of_unsaved(path, self.text(path) or "")
             found = self._facts[path]
         return found
 

@@ -18,6 +18,7 @@ from .walk import SUFFIXES, Listed, walk
 
 _RACY_NS = 2_000_000_000
 """A file read so soon after its last change may change again with the same time: it is read once more later."""
+_MOST_UNSAVED = 64
 _STORE_SHARE = 0.02
 """So much of the workspace must have been read anew before all of it is stored again."""
 
@@ -39,8 +40,8 @@ class Survey:
         self._unstored = 0
         self._walked_s: float | None = None
         self._paths: tuple[str, ...] = ()
-        self.version = 0
-        """Another one after anything changed."""
+        self._unsaved: dict[str, tuple[str, FileFacts]] = {}
+        """The last text of each file that was not the one on disk, with its facts."""
 
     def paths(self) -> tuple[str, ...]:
         """All files, sorted."""
@@ -63,8 +64,6 @@ class Survey:
         for gone in known.keys() - self._listed.keys():
             del known[gone]
         self._left = {path: None for path in paths if not _is_current(known.get(path), self._listed[path])}
-        if paths != self._paths or self._left:
-            self.version += 1
         self._paths = paths
 
     def read(self, within_s: float | None = None, on_progress: OnProgress | None = None) -> int:
@@ -95,7 +94,6 @@ class Survey:
             self._listed.pop(path, None)
             self._left.pop(path, None)
             self._paths = tuple(each for each in self._paths if each != path)
-            self.version += 1
             return
         self._listed[path] = Listed(path, info.st_size, info.st_mtime_ns)
         if not _is_current(self._known().get(path), self._listed[path]):
@@ -108,6 +106,16 @@ class Survey:
         if path in self._left:
             self._read(path)
         return self._known()[path].facts
+
+    def facts_of_unsaved(self, path: str, text: str) -> FileFacts:
+        """The facts of a text that an editor holds, found anew only where it is not the last one of this path."""
+        known = self._unsaved.pop(path, None)
+        if known is None or known[0] != text:
+            known = (text, facts_of(text))
+        self._unsaved[path] = known  # the one used last comes last
+        if len(self._unsaved) > _MOST_UNSAVED:
+            del self._unsaved[next(iter(self._unsaved))]
+        return known[1]
 
     def where(self, wanted: Callable[[FileFacts], bool]) -> list[str]:
         """The paths, sorted, of the files whose facts are wanted. Reads what is left."""
@@ -139,7 +147,6 @@ class Survey:
         else:
             facts = facts_of(text_of(path, data)[0])
             self._unstored += 1
-            self.version += 1
         known[path] = Entry(listed.size, listed.mtime_ns, read_ns, digest, facts)
 
 

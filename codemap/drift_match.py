@@ -7,19 +7,17 @@ by what they call and assign, renamed and moved functions by what they hold.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import pairwise
 
+from .drift_scopes import is_within, pair_scopes
 from .drift_units import Unit, Units
 
 SAME_CONFIDENCE = 1.0
 MOVED_CONFIDENCE = 0.9
 EDITED_CONFIDENCE = 0.8
-_LEAST_SCOPE = 0.6
-"""Share of a function's statements that a renamed or moved one still has."""
-_SCOPE_MARGIN = 0.2
 _LEAST_ALIKE = 0.6
 _ALIKE_MARGIN = 0.15
 _MOST_FUZZY = 40_000
@@ -45,7 +43,7 @@ class Matching:
         self._new = new
         self._found: dict[Unit, Match] = {}
         self._taken: set[Unit] = set()
-        self.scopes: Mapping[str, str] = _pair_scopes(old, new)
+        self.scopes: Mapping[str, str] = pair_scopes(old, new)
         """Old function or class -> the one that it is now."""
         self._origins = {after: before for before, after in self.scopes.items()}
         for before, after in self.scopes.items():
@@ -122,9 +120,9 @@ class Matching:
 
     def _is_kept(self, before: str, after: str) -> bool:
         """Whether enough of what a function or class held, and most of what is left of it, is in the paired one."""
-        held = [u for u in self._old.all if not u.defines and _is_within(u.scope, before)]
+        held = [u for u in self._old.all if not u.defines and is_within(u.scope, before)]
         left = [match.unit for unit in held if (match := self._found.get(unit)) is not None]
-        there = sum(_is_within(unit.scope, after) for unit in left)
+        there = sum(is_within(unit.scope, after) for unit in left)
         return 2 * there > len(left) and 2 * there >= len(held)
 
     def _match_moved(self) -> None:
@@ -246,10 +244,6 @@ def _says_much(unit: Unit) -> bool:
     return len(unit.words) + len(unit.operators) > 2
 
 
-def _is_within(scope: str, outer: str) -> bool:
-    return scope == outer or scope.startswith(f"{outer}.")
-
-
 def _is_renamed(a: Unit, b: Unit, before: frozenset[str], after: frozenset[str]) -> bool:
     """Whether what `a` assigns to has another name now, all over its function."""
     if len(a.targets) != len(b.targets) or not a.targets:
@@ -280,62 +274,3 @@ def _text(units: Sequence[Unit], number: int) -> str:
 
 def _is_single(text: str, counts: tuple[Counter[str], Counter[str]]) -> bool:
     return not text or counts[0][text] == counts[1][text] == 1
-
-
-# Functions
-
-
-def _pair_scopes(old: Units, new: Units) -> dict[str, str]:
-    """Each function and class of `old` with the one of `new` that it is: by name, else by what it holds."""
-    pairs = {name: name for name in old.scopes if name in new.scopes}
-    free = [name for name in new.scopes if name not in pairs]
-    for name in sorted((name for name in old.scopes if name not in pairs), key=lambda name: name.count(".")):
-        if name in pairs:
-            continue
-        renamed = _best_scope(name, [other for other in old.scopes if other not in pairs], free, old, new)
-        if renamed is None:
-            continue
-        nested = [other for other in old.scopes if _is_within(other, name)]
-        below = {other: renamed + other.removeprefix(name) for other in nested}
-        for before, after in below.items():
-            if before not in pairs and after in free:
-                pairs[before] = after
-                free.remove(after)
-    return pairs
-
-
-def _best_scope(name: str, lost: Iterable[str], free: Iterable[str], old: Units, new: Units) -> str | None:
-    """The only one of the functions or classes `free` of `new` that holds about what `name` of `old` holds, and that
-    no other one of those `lost` from `old` fits as well."""
-    before = _content(old, name)
-    is_class = _is_class(old, name)
-    scores = sorted(
-        ((_overlap(before, _content(new, other)), other) for other in free if _is_class(new, other) == is_class),
-        reverse=True,
-    )
-    if not scores or scores[0][0] < _LEAST_SCOPE:
-        return None
-    score, best = scores[0]
-    others = [other for other in lost if other != name and _is_class(old, other) == is_class]
-    rivals = [_overlap(_content(old, other), _content(new, best)) for other in others] + [s for s, _ in scores[1:2]]
-    return None if any(score - rival < _SCOPE_MARGIN for rival in rivals) else best
-
-
-def _content(units: Units, name: str) -> Counter[str]:
-    """The statements of a function or class and of all nested in it, without trivial ones."""
-    return Counter(
-        unit.text
-        for scope, group in units.scopes.items()
-        if _is_within(scope, name)
-        for unit in group
-        if len(unit.words) > 1 and not unit.defines
-    )
-
-
-def _overlap(a: Counter[str], b: Counter[str]) -> float:
-    total = sum(a.values()) + sum(b.values())
-    return 2 * sum((a & b).values()) / total if total else 0.0
-
-
-def _is_class(units: Units, name: str) -> bool:
-    return any(unit.defines == name and unit.text.startswith("ClassDef") for unit in units.all)

@@ -6,21 +6,18 @@ recording the one that fits what was recorded: functions by name and first line,
 
 from __future__ import annotations
 
-import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
-import numpy as np
-
-from ..analyzer.trace.model import NONE, Category, Trace
+from ..analyzer.trace.model import Category, Trace
+from .drift_fit import Fit
 from .drift_history import History, Version
 from .git import blob_hashes
 from .labels import Kind, Label, parse_label
 from .paths import common_ending, is_library, path_parts
-from .source import SourceFile, parse_source
+from .source import parse_source
 from .workspace import Workspace
 
 _EARLIEST_NS, _LATEST_NS = 1_400_000_000 * 10**9, 4_000_000_000 * 10**9
@@ -81,7 +78,7 @@ class _Finder:
         self._changed: set[str] = set()
         self._unchanged: set[str] = set()
         self._owners = self._recorded_owners()
-        self._calls: Mapping[str, list[tuple[Label, str]]] | None = None
+        self._fit = Fit(trace)
         self._definers: dict[str, list[str]] | None = None
 
     def find(self) -> Texts:
@@ -128,7 +125,7 @@ class _Finder:
             return
         versions = [*self._seen(path), *self._versions(path)]
         others = {version.text: version for version in reversed(versions) if version.text != present}
-        fits = self._share(labels, present) == 1.0
+        fits = self._fit.share(labels, present) == 1.0
         if not others:
             if fits:
                 self._unchanged.add(path)
@@ -138,11 +135,11 @@ class _Finder:
         order = [Version(present, ""), *others.values()] if is_older or self._comes_with_trace() else [
             *others.values(), Version(present, "")
         ]  # fmt: skip
-        best = max(order, key=lambda version: self._fit(owner, labels, version.text))
+        best = max(order, key=lambda version: self._fit.both(owner, labels, version.text))
         if best.text == present:
             if fits:
                 self._unchanged.add(path)
-        elif self._share(labels, best.text) >= _LEAST_SHARE:
+        elif self._fit.share(labels, best.text) >= _LEAST_SHARE:
             self._add(path, best.text, best.origin)
 
     def _versions(self, path: str) -> tuple[Version, ...]:
@@ -166,10 +163,12 @@ class _Finder:
         for files, versions in ((self._history.seen_files(), self._seen), (self._files_then(), self._versions)):
             old = _likest(owner, [file for file in files if file.rpartition("/")[2] == path_parts(owner)[-1]])
             for version in versions(old) if old and old not in self._recorded else ():
-                if self._share(labels, version.text) == 1.0:
+                if self._fit.share(labels, version.text) == 1.0:
                     self._add(old, version.text, version.origin, self._heirs(version.text, ""))
                     return
-        fitting = [path for path in self._defining(names) if self._share(names, self._workspace.text(path) or "") == 1]
+        fitting = [
+            path for path in self._defining(names) if self._fit.share(names, self._workspace.text(path) or "") == 1
+        ]
         is_known = len({label.name for label in names}) > 1 or (
             len(names) == 1 and names[0].name not in ("forward", "main", "__init__", "__call__")
         )
@@ -210,23 +209,6 @@ class _Finder:
     def _add(self, path: str, text: str, origin: str, candidates: tuple[str, ...] = ()) -> None:
         self._recorded[path] = Recorded(path, text, origin, candidates)
 
-    # How well a text fits
-
-    def _fit(self, owner: str, labels: Sequence[Label], text: str) -> tuple[float, float]:
-        """Shares of the recorded functions, and of the calls they made, that a text has."""
-        if self._calls is None:
-            self._calls = _calls(self._trace)
-        file = _parsed(text)
-        calls = self._calls.get(owner, [])
-        held = [name in _words(_body(file, label)) for label, name in calls]
-        return self._share(labels, text), sum(held) / max(len(held), 1)
-
-    def _share(self, labels: Sequence[Label], text: str) -> float:
-        """Share of the recorded functions that stand where they were recorded."""
-        named = [label for label in labels if label.name not in ("<module>",)]
-        file = _parsed(text)
-        return sum(bool(_body(file, label)) for label in named) / len(named) if named else 1.0
-
     def _recorded_owners(self) -> Mapping[str, list[Label]]:
         """The frames of the trace by recorded file, each once."""
         texts: Iterable[str] = (name for name in self._trace.names if "): " in name)
@@ -237,51 +219,6 @@ class _Finder:
             if label.kind is Kind.FRAME and not _is_foreign(label.owner):
                 owners.setdefault(label.owner, []).append(label)
         return owners if len(owners) <= _MOST_OWNERS else {}
-
-
-def _calls(trace: Trace) -> dict[str, list[tuple[Label, str]]]:
-    """What each recorded function called, by recorded file: the function's label and the bare name called."""
-    rows = trace.rows(Category.PYTHON_FUNCTION)
-    rows = rows[(trace.python_id[rows] != NONE)]
-    order = np.argsort(trace.python_id[rows], kind="stable")
-    ids, by_id = trace.python_id[rows][order], rows[order]
-    if not len(ids):
-        return {}
-    position = np.minimum(np.searchsorted(ids, trace.python_parent[rows]), len(ids) - 1)
-    is_known = ids[position] == trace.python_parent[rows]
-    pairs = np.stack([trace.name[by_id[position]][is_known], trace.name[rows][is_known]], axis=1)
-    found: dict[str, list[tuple[Label, str]]] = {}
-    for parent, child in np.unique(pairs, axis=0).tolist():
-        label, called = parse_label(trace.names[parent]), parse_label(trace.names[child])
-        is_named = called.kind in (Kind.BUILTIN, Kind.FRAME) and called.name.isidentifier()
-        if label.kind is Kind.FRAME and is_named and not is_library(label.owner):
-            found.setdefault(label.owner, []).append((label, called.name))
-    return found
-
-
-@lru_cache(maxsize=64)
-def _parsed(text: str) -> SourceFile:
-    return parse_source("", text)
-
-
-@lru_cache(maxsize=1024)
-def _words(text: str) -> frozenset[str]:
-    return frozenset(re.findall(r"\w+", text))
-
-
-def _body(file: SourceFile, label: Label) -> str:
-    """The text of a recorded function: of its name, and holding the recorded line; "" if there is none."""
-    if label.name.startswith("<") and label.name not in ("<module>", "<lambda>"):
-        return " ".join(file.lines[label.line - 1 : label.line]) if label.line <= len(file.lines) else ""
-    spans = [
-        (function.first_line != label.line, function.end_line - function.first_line, function)
-        for function in file.functions
-        if function.name == label.name and function.first_line <= label.line <= function.end_line
-    ]
-    if not spans:
-        return ""
-    function = min(spans, key=lambda span: span[:2])[2]
-    return "\n".join(file.lines[function.first_line - 1 : function.end_line])
 
 
 def _is_foreign(owner: str) -> bool:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from .state import Repaired
+from .marks import Repaired
 
 MOST = 500
 

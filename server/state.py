@@ -8,20 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, replace
 
-from ..analyzer.findings import Finding, Hotspot, Location, Report, TraceSummary
+from ..analyzer.findings import Finding, Location, Report, TraceSummary
 from ..codemap.fixes.base import Confirmation, DeviceFacts
 from ..codemap.source import SourceFile, split_lines
 from ..codemap.suppress import is_suppressed
-from .documents import Replacement, differences, lines_with_ends, moved, touches
+from .documents import Replacement, differences, lines_with_ends, moved
 from .following import follow
-from .identity import Words, Written, found_again, is_edited, unchanged, without_doubles, words_of, written
+from .identity import Words, Written, words_of, written
+from .keeping import checked, edited, followed, is_empty, moved_report
+from .marks import Mark, Repaired
 from .merge import Held, Merge, Seen
 from .messages import Analyzed
-from .places import moved_finding, speaks_of
-
-MOST_TEXTS = 200
-MOST_TEXT = 20_000_000
-"""Earlier texts of a file that undoing can lead back to: how many, and of how many characters together."""
+from .past import Past, Pasts, Spot, returned
+from .places import speaks_of
 
 TextOf = Callable[[str], str | None]
 """The present text of a file by its path relative to the folder; None if there is none."""
@@ -36,57 +35,6 @@ class Recording:
     device: DeviceFacts
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """The time per step of a function or module, at the line that defines it."""
-
-    line: int
-    column: int
-    end_line: int
-    end_column: int
-    hotspot: Hotspot
-    recorded_ns: int
-
-
-@dataclass(frozen=True, slots=True)
-class Repaired:
-    """A finding whose fault is gone from the source, until a newer recording measures the place."""
-
-    line: int
-    column: int
-    end_line: int
-    end_column: int
-    path: str
-    qualname: str
-    slug: str
-    title: str
-    saving_us_per_step: float
-    recorded_ns: int
-    """When the recording that showed the fault was made."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Spot:
-    """Where a finding was in a text that was left by an edit."""
-
-    finding: Finding
-    is_edited: bool
-    is_lost: bool
-    written: Written | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Past:
-    """Where everything in a file was while it had one text. Undoing leads back there."""
-
-    path: str
-    text: str
-    spots: Mapping[int, _Spot]
-    """By the finding's id."""
-    marks: Mapping[tuple[str, str], Mark]
-    repaired: tuple[Repaired, ...]
-
-
 class FolderState:
     """Findings of one folder."""
 
@@ -97,8 +45,8 @@ class FolderState:
         self._files: dict[str, SourceFile] = {}
         self._marks: dict[tuple[str, str], Mark] = {}
         self._repaired: list[Repaired] = []
-        self._past: dict[str, dict[int, _Past]] = {}
-        """By path and hash of the text, the text left last at the end."""
+        self._past: dict[str, Pasts] = {}
+        """By path."""
         self._words: tuple[str, tuple[str, ...], Words] | None = None
         """The text looked at last, its lines and its words."""
 
@@ -139,7 +87,7 @@ class FolderState:
         return tuple(
             seen
             for seen in self.seen
-            if (where := seen.finding.location) and where.path == path and not seen.is_lost and not _is_empty(where)
+            if (where := seen.finding.location) and where.path == path and not seen.is_lost and not is_empty(where)
         )
 
     def is_silenced(self, seen: Seen) -> bool:
@@ -182,7 +130,7 @@ class FolderState:
             self.sync(path, now)
             self._texts[path] = now
             for edit in differences(placed_in, now):
-                report = _moved_report(report, path, edit)
+                report = moved_report(report, path, edit)
         self._forget_measured(report, recorded_ns)
         kept = [i for i, f in enumerate(report.findings) if not self._is_repaired(f, unchanged)]
         report = replace(report, findings=tuple(report.findings[i] for i in kept))
@@ -216,15 +164,15 @@ class FolderState:
             return False
         self._remember(path, old)
         self._texts[path] = text
-        past = self._past[path].get(hash(text))
+        past = self._past[path].of(text)
         edits = tuple(edits)
         for change in edits:
-            self._merge.update(lambda seen, change=change: _edited(seen, path, change))
+            self._merge.update(lambda seen, change=change: edited(seen, path, change))
             self._marks = {
                 key: moved(mark, change) if mark.hotspot.path == path else mark for key, mark in self._marks.items()
             }
             self._repaired = [moved(one, change) if one.path == path else one for one in self._repaired]
-        if past is not None and past.text == text:
+        if past is not None:
             self._return_to(past)
         elif any(change.is_inferred for change in edits):
             self._follow(path, old, text)
@@ -233,49 +181,31 @@ class FolderState:
 
     def _follow(self, path: str, old: str, text: str) -> None:
         """Find the statements of the text `old`, which was just left, in the one that it became."""
-        before = self._past[path][hash(old)].spots
-        following = follow(path, old, text) if before else None
-        if following is None:
+        past = self._past[path].of(old)
+        following = follow(path, old, text) if past is not None and past.spots else None
+        if past is None or following is None:
             return
         lines = lines_with_ends(self._texts[path])
-
-        def change(seen: Seen) -> Seen:
-            spot = before.get(seen.id)
-            where = None if spot is None else spot.finding.location
-            if spot is None or where is None or where.path != path or spot.is_lost or _is_empty(where):
-                return seen
-            known = seen.written
-            now = following.location(where)
-            if now is None:
-                left = known if known is None else without_doubles(known, lines)
-                return replace(seen, is_edited=True, is_lost=True, written=left)
-            is_edited = seen.is_edited or known is None or unchanged(known, lines, now) is None
-            found = replace(seen.finding, location=now)
-            return replace(seen, finding=found, written=self._written(now, self._texts), is_edited=is_edited)
-
-        self._merge.update(change)
+        self._merge.update(
+            lambda seen: followed(
+                seen, path, past.spots.get(seen.id), following, lines, lambda now: self._written(now, self._texts)
+            )
+        )
 
     def _remember(self, path: str, text: str) -> None:
         """Keep where everything is in a text that is about to be left."""
-        kept = self._past.setdefault(path, {})
-        kept.pop(hash(text), None)
-        kept[hash(text)] = _Past(
-            path,
-            text,
-            {
-                one.id: _Spot(one.finding, one.is_edited, one.is_lost, one.written)
-                for one in self.seen
-                if speaks_of(one.finding, path)
-            },
-            {key: mark for key, mark in self._marks.items() if mark.hotspot.path == path},
-            tuple(one for one in self._repaired if one.path == path),
-        )
-        if len(kept) > MOST_TEXTS or sum(len(past.text) for past in kept.values()) > MOST_TEXT:
-            del kept[next(iter(kept))]
+        spots = {
+            one.id: Spot(one.finding, one.is_edited, one.is_lost, one.written)
+            for one in self.seen
+            if speaks_of(one.finding, path)
+        }
+        marks = {key: mark for key, mark in self._marks.items() if mark.hotspot.path == path}
+        repaired = tuple(one for one in self._repaired if one.path == path)
+        self._past.setdefault(path, Pasts()).keep(Past(path, text, spots, marks, repaired))
 
-    def _return_to(self, past: _Past) -> None:
+    def _return_to(self, past: Past) -> None:
         """The text is again what it was: so is every place in it."""
-        self._merge.update(lambda seen: _returned(seen, past))
+        self._merge.update(lambda seen: returned(seen, past))
         self._marks = {
             key: replace(past.marks[key], hotspot=mark.hotspot, recorded_ns=mark.recorded_ns)
             if key in past.marks
@@ -291,7 +221,7 @@ class FolderState:
     def _check(self, path: str) -> None:
         """Hide what is no more on its own statement, and show again what is."""
         lines = lines_with_ends(self._texts[path])
-        self._merge.update(lambda seen: _checked(seen, path, lines))
+        self._merge.update(lambda seen: checked(seen, path, lines))
 
     def sync(self, path: str, text: str) -> bool:
         """Like `edit`, for a text that became another in an unknown way: opened, reverted, changed on disk."""
@@ -333,7 +263,7 @@ class FolderState:
                 written=confirmed or seen.written,
             )
             for edit in edits:
-                seen = _edited(seen, confirmation.location.path, edit)
+                seen = edited(seen, confirmation.location.path, edit)
             return seen
 
         self._merge.update(change)
@@ -396,64 +326,3 @@ class FolderState:
         self._repaired = [
             one for one in self._repaired if recorded_ns <= one.recorded_ns or (one.path, one.qualname) not in measured
         ]
-
-
-def _edited(seen: Seen, path: str, edit: Replacement) -> Seen:
-    if not speaks_of(seen.finding, path):
-        return seen
-    where = seen.finding.location
-    is_edited = seen.is_edited or (where is not None and where.path == path and touches(where, edit))
-    finding = moved_finding(seen.finding, path, edit)
-    return (
-        seen
-        if finding is seen.finding and is_edited == seen.is_edited
-        else replace(seen, finding=finding, is_edited=is_edited)
-    )
-
-
-def _returned(seen: Seen, past: _Past) -> Seen:
-    spot = past.spots.get(seen.id)
-    if spot is None:
-        return seen
-    there, now = spot.finding, seen.finding
-    is_told_alike = [one.message for one in there.related] == [one.message for one in now.related]
-    finding = replace(
-        now,
-        location=there.location if _path_of(there) == _path_of(now) == past.path else now.location,
-        related=there.related if is_told_alike else now.related,
-    )
-    return replace(seen, finding=finding, is_edited=spot.is_edited, is_lost=spot.is_lost, written=spot.written)
-
-
-def _path_of(finding: Finding) -> str:
-    return "" if finding.location is None else finding.location.path
-
-
-def _checked(seen: Seen, path: str, lines: tuple[str, ...]) -> Seen:
-    """Whether a finding is still on its own statement; back on it, where its very lines stand elsewhere now."""
-    where = seen.finding.location
-    if seen.written is None or where is None or where.path != path:
-        return seen
-    # Of equal statements a lost one may stand on another.
-    may_be_there = not _is_empty(where) and (seen.written.is_single or not seen.is_lost)
-    exact = unchanged(seen.written, lines, where) if may_be_there else None
-    exact = exact or found_again(seen.written, lines, where)
-    if exact is None:
-        is_lost = seen.is_lost or _is_empty(where) or not is_edited(seen.written, lines, where)
-        return seen if is_lost == seen.is_lost else replace(seen, is_lost=is_lost)
-    if exact == where:
-        return replace(seen, is_lost=False) if seen.is_lost else seen
-    return replace(seen, finding=replace(seen.finding, location=exact), is_edited=True, is_lost=False)
-
-
-def _moved_report(report: Report, path: str, edit: Replacement) -> Report:
-    findings = tuple(moved_finding(finding, path, edit) for finding in report.findings)
-    hotspots = tuple(
-        replace(spot, line=moved(Mark(spot.line, 1, spot.line, 2, spot, 0), edit).line) if spot.path == path else spot
-        for spot in report.hotspots
-    )
-    return replace(report, findings=findings, hotspots=hotspots)
-
-
-def _is_empty(where: Location) -> bool:
-    return (where.line, where.column) == (where.end_line, where.end_column)

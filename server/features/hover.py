@@ -12,10 +12,11 @@ from ...analyzer.figures import format_ms, format_pct
 from ...analyzer.findings import Finding, Grain, How, Safety
 from ...codemap.source import parse_source
 from ...codemap.titles import titled
+from ..marks import Repaired
 from ..merge import Seen, recurring
 from ..pages import page_uri
 from ..publish import evidence_value, overlapping
-from ..state import FolderState, Repaired
+from ..state import FolderState
 
 if TYPE_CHECKING:
     from ..app import Server

@@ -39,6 +39,7 @@ def main() -> int:
     figures = [figure for name in PROGRAMS for figure in _measured(name)]
     notes = (
         f"{ITERATIONS} light steps per program, in turns of {LIGHT_WINDOW} with {PLAIN_WINDOW} plain ones; one thread",
+        f"load of the machine at the end: {os.getloadavg()[0]:.1f}; above its cores the clock's figures mostly show it",
     )
     return 0 if publish("record", figures, targets=TARGETS, packages=("torch",), notes=notes) else 1
 

@@ -7,6 +7,7 @@ Where they fit too badly the range's own line is the place.
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from ..analyzer.findings import Grain, How
 from ..analyzer.timeline.model import Timeline
 from ..analyzer.timeline.module_names import tagged_path
 from ..analyzer.trace.model import Category, IntArray
-from .align import Alignment, Extent
+from .align import Alignment, Extent, Match
 from .automaton import Action, Automaton
 from .expressions import last_name
 from .grammar import compile_code
@@ -22,7 +23,7 @@ from .knowledge import Knowledge
 from .labels import Kind, Label, parse_label
 from .recorded import RecordedFiles
 from .source import Function
-from .statements import Place, location_of
+from .statements import Place, line_of, location_of
 from .tags import Tag, find_tags
 
 _TAG_CONFIDENCE = 0.9
@@ -51,6 +52,8 @@ class Regions:
         recording = timeline.trace.recording
         self._class_of_path = {one.path: one.class_name for one in recording.modules} if recording else {}
         self._alignments: dict[int, tuple[IntArray, Alignment] | None] = {}
+        self._inner: dict[tuple[int, ast.AST], Alignment] = {}
+        """By first event, of what a function ran that the program itself called there."""
         self._bodies: dict[ast.AST, Automaton] = {}
 
     def locate(self, row: int) -> Place | None:
@@ -143,10 +146,42 @@ class Regions:
                 grain = Grain.LINE if self._runs_itself(path, match.action, label) else Grain.CALL
                 location = location_of(file, match.action.statement, qualname, how, confidence, grain)
                 note = "" if grain is Grain.LINE else "somewhere inside what is called here"
-                return Place(location, getattr(match.action.node, "lineno", location.line), (), note)
+                place = Place(location, getattr(match.action.node, "lineno", location.line), (), note)
+                return place if grain is Grain.LINE else self._followed(found, max(position, 0), place) or place
         grain = Grain.BLOCK if isinstance(header, (ast.With, ast.AsyncWith)) else Grain.FUNCTION
         location = location_of(file, header, qualname, how, _HEADER_CONFIDENCE, grain)
         return Place(location, location.line, (), "somewhere inside")
+
+    def _followed(self, found: tuple[IntArray, Alignment], position: int, call: Place) -> Place | None:
+        """The place in the one function of the file that a statement calls, of an event that ran through it."""
+        (events, alignment), path = found, call.location.path
+        action = alignment[position].action
+        index = self._known.index(path)
+        nodes = ast.walk(action.statement) if action is not None else ()
+        names = [last_name(node.func) for node in nodes if isinstance(node, ast.Call)]
+        called = [function for name in names for function in index.functions.get(name, ())]
+        if action is None or len(called) != 1:
+            return None
+        function, first, last = called[0], position, position + 1
+        while first > 0 and _is_at(alignment[first - 1], action):
+            first -= 1
+        while last < len(events) and _is_at(alignment[last], action):
+            last += 1
+        labels = [parse_label(self._trace.name_of(int(event))) for event in events[first:last]]
+        key = int(events[first]), function.node
+        if key not in self._inner:
+            self._inner[key] = Alignment(
+                self._body(path, function.node, function.node, function.qualname), labels, Extent()
+            )
+        match = self._inner[key][position - first]
+        if match.action is None or not match.explained or match.confidence < _SURE:
+            return None
+        if not self._runs_itself(path, match.action, labels[position - first]):
+            return None
+        confidence = round(match.confidence * call.location.confidence, 3)
+        file, how = self._known.file(path), call.location.how
+        location = location_of(file, match.action.statement, function.qualname, how, confidence)
+        return Place(location, line_of(match.action.node), (replace(call.location, grain=Grain.LINE),))
 
     def _runs_itself(self, path: str, action: Action, label: Label) -> bool:
         """Whether an action is expected to run an operator or module itself, not through a function of the program."""
@@ -169,14 +204,18 @@ class Regions:
             if not 0 < len(events) <= _MOST_EVENTS:
                 self._alignments[outer] = None
             else:
-                if header not in self._bodies:
-                    index = self._known.index(path)
-                    function = next((f for f in index.file.functions if f.qualname == qualname), None)
-                    owner = index.class_of(function) if function is not None else None
-                    self._bodies[header] = compile_code(body, index, owner)  # pyright: ignore[reportArgumentType]
                 labels = [parse_label(self._trace.name_of(int(event))) for event in events]
-                self._alignments[outer] = events, Alignment(self._bodies[header], labels, Extent())
+                self._alignments[outer] = events, Alignment(self._body(path, header, body, qualname), labels, Extent())
         return self._alignments[outer]
+
+    def _body(self, path: str, header: ast.AST, body: ast.AST, qualname: str) -> Automaton:
+        """The automaton of what `header` opens, in the function of this name."""
+        if header not in self._bodies:
+            index = self._known.index(path)
+            function = next((f for f in index.file.functions if f.qualname == qualname), None)
+            owner = index.class_of(function) if function is not None else None
+            self._bodies[header] = compile_code(body, index, owner)  # pyright: ignore[reportArgumentType]
+        return self._bodies[header]
 
     def _events(self, outer: int) -> IntArray:
         """What happened directly inside: operators and module calls, whatever library frames lie between."""
@@ -190,3 +229,7 @@ class Regions:
             elif self._trace.cat[row] in (Category.USER_ANNOTATION, Category.PYTHON_FUNCTION):
                 pending.extend(int(child) for child in reversed(self._timeline.tree.children(row)))
         return np.array(found, dtype=np.int64)
+
+
+def _is_at(match: Match, action: Action) -> bool:
+    return match.action is not None and match.action.statement is action.statement

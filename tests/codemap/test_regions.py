@@ -60,22 +60,27 @@ def played(module: str) -> tuple[Trace, dict[str, int]]:
     return trace, {name: row_of(trace, handle) for name, handle in handles.items()}
 
 
-def regions(root: Path, trace: Trace) -> Regions:
-    (root / "model.py").write_text(MODEL)
+def regions(root: Path, trace: Trace, text: str = MODEL) -> Regions:
+    (root / "model.py").write_text(text)
     workspace = open_workspace(root)
     return Regions(build_timeline(trace), Knowledge(workspace), RecordedFiles(workspace, ()))
 
 
-@pytest.mark.parametrize(
-    ("event", "line", "grain"), [("library", 16, Grain.CALL), ("exp", 17, Grain.LINE), ("linear", 18, Grain.LINE)]
-)
-def test_what_ran_through_a_method_of_the_program_is_known_by_its_call_only(
-    tmp_path: Path, event: str, line: int, grain: Grain
+@pytest.mark.parametrize(("event", "line", "callers"), [("library", 13, [16]), ("exp", 17, []), ("linear", 18, [])])
+def test_what_ran_through_a_method_of_the_program_is_followed_there(
+    tmp_path: Path, event: str, line: int, callers: list[int]
 ) -> None:
     trace, rows = played("nn.Module: Clip_0")
     place = regions(tmp_path, trace).locate(rows[event])
-    assert place is not None and (place.location.line, place.location.grain) == (line, grain)
-    assert place.location.how is How.MODULE
+    assert place is not None and (place.location.line, place.location.grain) == (line, Grain.LINE)
+    assert place.location.how is How.MODULE and [caller.line for caller in place.callers] == callers
+
+
+def test_what_cannot_be_followed_is_known_by_its_call_only(tmp_path: Path) -> None:
+    trace, rows = played("nn.Module: Clip_0")
+    text = MODEL + "\n\nclass Other:\n    def encode(self, x):\n        return x\n"
+    place = regions(tmp_path, trace, text).locate(rows["library"])
+    assert place is not None and (place.location.line, place.location.grain) == (16, Grain.CALL)
 
 
 def test_a_tag_of_the_recording_run_names_the_class_of_its_module(tmp_path: Path) -> None:

@@ -174,9 +174,10 @@ class FolderState:
             self._repaired = [moved(one, change) if one.path == path else one for one in self._repaired]
         if past is not None:
             self._return_to(past)
-        elif any(change.is_inferred for change in edits):
+        is_inferred = any(change.is_inferred for change in edits)
+        if past is None and is_inferred:
             self._follow(path, old, text)
-        self._check(path)
+        self._check(path, only_edited=not is_inferred)
         return True
 
     def _follow(self, path: str, old: str, text: str) -> None:
@@ -218,10 +219,12 @@ class FolderState:
             for one in self._repaired
         ]
 
-    def _check(self, path: str) -> None:
+    def _check(self, path: str, *, only_edited: bool = False) -> None:
         """Hide what is no more on its own statement, and show again what is."""
         lines = lines_with_ends(self._texts[path])
-        self._merge.update(lambda seen: checked(seen, path, lines))
+        self._merge.update(
+            lambda seen: checked(seen, path, lines) if seen.is_edited or seen.is_lost or not only_edited else seen
+        )
 
     def sync(self, path: str, text: str) -> bool:
         """Like `edit`, for a text that became another in an unknown way: opened, reverted, changed on disk."""

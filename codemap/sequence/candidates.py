@@ -15,6 +15,8 @@ from .program import Program
 from .walker import Walker
 
 _MOST_SCRIPTS = 8
+_MOST_STEPS = 250_000
+"""Steps of walking after which no further program is tried."""
 _MOST_MODELS = 8
 _MOST_FUNCTIONS = 40
 _STEPS = frozenset(("training_step", "validation_step", "test_step", "predict_step", "train_step"))
@@ -32,10 +34,14 @@ def programs(known: Knowledge, files: RecordedFiles, words: Collection[str] = ()
     not there."""
     scores = {path: score for path in files.paths() if (score := _script_score(known, path)) > 0}
     fits = fits_of(known, files, list(scores), words) if len(scores) > 1 else dict.fromkeys(scores, 0.0)
+    taken = 0
     for path in sorted(scores, key=lambda path: (-fits[path], -scores[path]))[:_MOST_SCRIPTS]:
         walker = Walker(known)
         walker.walk_script(path)
         yield walker.program
+        taken += walker.taken
+        if taken > _MOST_STEPS:
+            return
     walker = Walker(known)
     walker.walk_calls(_calls(walker, Models(known, files).roots()[:_MOST_MODELS], files))
     yield walker.program

@@ -37,9 +37,12 @@ from ..knowledge import Knowledge
 from .program import Expected, Inputs, Program, Site
 from .within import NOWHERE
 
-MOST_NODES = 12_000
+MOST_NODES = 8_000
 """A program that needs more is walked no further."""
-_MOST_STEPS = 400_000
+_MOST_STEPS = 120_000
+"""Statements and expressions that walking one program may take; small programs take some thousand."""
+_MOST_FILES = 60
+"""Files that are loaded because others import them."""
 _MOST_INLINED = 22
 _MOST_RECURSION = 2
 SURE = 1.0
@@ -114,6 +117,11 @@ class Walker(Machine):
         self.functions: dict[ClassValue, None] = {}
         """Hand-written `torch.autograd.Function` classes that were applied."""
         self._names: dict[str, Mapping[ast.AST, str]] = {}
+
+    @property
+    def taken(self) -> int:
+        """Steps that walking took, the files that were loaded included."""
+        return _MOST_STEPS - self.budget.steps + self.spent
 
     # What to walk
 
@@ -240,7 +248,7 @@ class Walker(Machine):
     def _import(self, dotted: str, level: int, importer: str) -> None:
         files = self.imports
         path = files.relative(dotted, level, importer) if level else files.absolute(dotted, importer)
-        if path:
+        if path and len(self._loaded) < _MOST_FILES:
             self.file(path)
 
     # What the parts of the walker ask

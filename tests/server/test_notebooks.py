@@ -86,7 +86,7 @@ async def test_the_server_asks_for_the_cells(client: Client, project: Path) -> N
 async def test_diagnostics_are_in_the_cells(client: Client, project: Path, file: Path, trace: None) -> None:
     await start(client, project)
     setup, model, last = open_notebook(client, file)
-    await until(lambda: shown(client, last), "the diagnostics")
+    await until(lambda: shown(client, last) and shown(client, model), "the diagnostics")
     assert shown(client, model) == [("slow", 2, 8, 12)]
     assert shown(client, last) == [("late", 0, 4, 8)]
     assert shown(client, setup) == [] and shown(client, file.as_uri()) == []
@@ -98,7 +98,7 @@ async def test_diagnostics_are_in_the_cells(client: Client, project: Path, file:
 async def test_a_fix_edits_the_cell_s_document(client: Client, project: Path, file: Path, trace: None) -> None:
     await start(client, project)
     _, model, last = open_notebook(client, file)
-    await until(lambda: shown(client, last), "the diagnostics")
+    await until(lambda: shown(client, last) and shown(client, model), "the diagnostics")
     fix, ignore, *_ = await actions(client, model, 2)
     assert fix.title.startswith("Use fixed")
     for action, wanted in ((fix, "    y = fixed(x)"), (ignore, "    y = slow(x)  # torchtraceap: ignore[slow]")):
@@ -115,7 +115,7 @@ async def test_a_fix_edits_the_cell_s_document(client: Client, project: Path, fi
 async def test_diagnostics_follow_typing_in_any_cell(client: Client, project: Path, file: Path, trace: None) -> None:
     await start(client, project)
     setup, model, last = open_notebook(client, file)
-    await until(lambda: shown(client, last), "the diagnostics")
+    await until(lambda: shown(client, last) and shown(client, model), "the diagnostics")
     type_in(client, file, setup, 2, (0, 0, 0, 0), "import os\n\n")
     type_in(client, file, model, 3, (0, 0, 0, 0), "(\n")
     type_in(client, file, model, 4, (3, 4, 3, 4), "xy = ")
@@ -126,7 +126,7 @@ async def test_diagnostics_follow_typing_in_any_cell(client: Client, project: Pa
 async def test_cells_may_come_and_go(client: Client, project: Path, file: Path, trace: None) -> None:
     await start(client, project)
     setup, model, last = open_notebook(client, file)
-    await until(lambda: shown(client, last), "the diagnostics")
+    await until(lambda: shown(client, last) and shown(client, model), "the diagnostics")
     change = lsp.NotebookCellArrayChange(start=1, delete_count=1, cells=[])
     structure = lsp.NotebookDocumentCellChangeStructure(change, did_close=[lsp.TextDocumentIdentifier(setup)])
     event = lsp.NotebookDocumentChangeEvent(cells=lsp.NotebookDocumentCellChanges(structure=structure))
@@ -141,7 +141,7 @@ async def test_cells_may_come_and_go(client: Client, project: Path, file: Path, 
 async def test_a_saved_cure_is_seen(client: Client, project: Path, file: Path, trace: None) -> None:
     await start(client, project)
     _, model, last = open_notebook(client, file)
-    await until(lambda: shown(client, last), "the diagnostics")
+    await until(lambda: shown(client, last) and shown(client, model), "the diagnostics")
     type_in(client, file, model, 2, (2, 8, 2, 12), "fast")
     client.notebook_document_did_save(lsp.DidSaveNotebookDocumentParams(lsp.NotebookDocumentIdentifier(file.as_uri())))
     await until(lambda: shown(client, model) == [], "the end of the diagnostic")
@@ -155,14 +155,14 @@ async def test_a_closed_notebook_is_told_of_at_its_top(client: Client, project: 
     (slow,) = [one for one in client.diagnostics[file.as_uri()] if one.code == "slow"]
     assert slow.message.startswith("`y = slow(x)`: slow happens")
     _, model, last = open_notebook(client, file)
-    await until(lambda: shown(client, last), "the diagnostics in the cells")
-    assert shown(client, file.as_uri()) == []
+    await until(lambda: shown(client, last) and shown(client, model), "the diagnostics in the cells")
+    await until(lambda: shown(client, file.as_uri()) == [], "the end of those at the top")
     documents = [lsp.TextDocumentIdentifier(uri) for uri in (model, last)]
     client.notebook_document_did_close(
         lsp.DidCloseNotebookDocumentParams(lsp.NotebookDocumentIdentifier(file.as_uri()), documents)
     )
     await until(lambda: len(shown(client, file.as_uri())) == 2, "the diagnostics at the top")
-    assert shown(client, model) == shown(client, last) == []
+    await until(lambda: shown(client, model) == shown(client, last) == [], "the end of those in the cells")
 
 
 def test_edits_behind_the_last_line_of_a_cell_stay_in_its_document() -> None:

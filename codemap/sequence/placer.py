@@ -34,8 +34,7 @@ _LEAST_FITTING = 0.9
 _GOOD_COST = 0.2
 """Surprises for each event below which no other program is tried."""
 _MOST_EVENTS, _MOST_TRIED = 20_000, 4_000
-"""Events that are aligned in all (some 0.3 ms each), what lies beyond stays without places; and with each program to see
-which fits."""
+"""Events that are aligned in all (some 0.3 ms each; what lies beyond has no places), and with each program tried."""
 _MOST_CALLERS = 8
 
 
@@ -129,15 +128,16 @@ class SequencePlacer:
             return None
         typical = sorted(inside, key=len)[len(inside) // 2]
         labels = self._labels(typical)[:_MOST_TRIED]
-        best: tuple[float, Aligner] | None = None
+        best: tuple[float, Aligner, Aligned] | None = None
         for program in programs(self._known, self._files, self._words(parts)):
             aligner = Aligner(program)
-            cost = aligner.align(labels).score
+            aligned = aligner.align(labels)
+            cost = aligned.score
             if best is None or cost < best[0]:
-                best = cost, aligner
+                best = cost, aligner, aligned
             if cost < _GOOD_COST:
                 break
-        if best is None or best[0] > _LEAST_FITTING:
+        if best is None or best[0] > _LEAST_FITTING or (best[0] > _MOST_COST and not any(best[2].firm())):
             return None
         return best[1], best[0] <= _MOST_COST
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from torchtraceap.codemap.survey import Survey
 
 
-def main(root: Path, cache: Path, touched: int) -> dict[str, object]:
+def measure(root: Path, cache: Path, touched: int) -> dict[str, object]:
     """Index, then change some files one at a time."""
     before_mb = peak_mb()
     started_s, started_cpu_s = time.perf_counter(), time.process_time()
@@ -61,4 +61,4 @@ def peak_mb() -> float:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(main(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]))))
+    sys.stdout.write(json.dumps(measure(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]))))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,6 +22,8 @@ from .labels import Kind, Label
 from .statements import header_end
 
 _Costs = npt.NDArray[np.float32]
+_Event = tuple[Label, int]
+"""What an event shows, and the line on which it ran (0 if unknown)."""
 
 _ODD_START = 2.0
 """Cost of starting or ending elsewhere than the recording says."""
@@ -58,6 +60,8 @@ _BEAM = 12.0
 _MOST_POSITIONS = 1_200
 _NAMED = 0.4
 """A match that costs less is by name."""
+_MOST_NAMED = 2_000
+"""Positions that are followed at most: time and memory grow with their square."""
 _MAX_PASSES = 8
 """Relaxations of the distances: one, and one for each level of nested loops."""
 
@@ -109,6 +113,8 @@ class Alignment:
 
     def __getitem__(self, step: int) -> Match:
         """Where event number `step` comes from."""
+        if self._problem.is_ambiguous[step]:
+            return Match(None, 0.0, None, explained=False)
         if step not in self._matches:
             match = _decide(self._problem, self._forward, self._backward, step)
             # A function that nothing explains (a dispatcher, a descriptor) runs on the way to what follows it.
@@ -136,6 +142,10 @@ class _Problem:
         actions = automaton.actions
         events = list(zip(labels, lines, strict=True))
         costs = {event: _match_costs(actions, *event) for event in dict.fromkeys(events)}
+        ambiguous = _ambiguous(costs)
+        for event in ambiguous:
+            costs[event] = np.full(len(actions), NEVER, np.float32)
+        self.is_ambiguous = [event in ambiguous for event in events]
         possible = _positions(automaton, costs.values())
         self.nodes = np.flatnonzero(possible)
         self.actions = [actions[node] for node in self.nodes]
@@ -167,6 +177,19 @@ class _Problem:
 def _live(costs: _Costs) -> npt.NDArray[np.int64]:
     """Positions that the cheapest path may still come through; all others cost far more already."""
     return np.flatnonzero(costs <= costs.min() + _BEAM)
+
+
+def _ambiguous(costs: Mapping[_Event, _Costs]) -> frozenset[_Event]:
+    """The events that most places of a huge body name, left out so that the rest stays within bounds."""
+    named = {event: cost < _NAMED for event, cost in costs.items()}
+    followed = np.zeros(len(next(iter(named.values()), ())), np.bool_)
+    left_out = set()
+    for event in sorted(named, key=lambda event: int(named[event].sum())):
+        if (followed | named[event]).sum() > _MOST_NAMED:
+            left_out.add(event)
+        else:
+            followed |= named[event]
+    return frozenset(left_out)
 
 
 def _positions(automaton: Automaton, costs: Iterable[_Costs]) -> npt.NDArray[np.bool_]:

@@ -11,10 +11,11 @@ Costs are the least CPU time of a few steps, with the watch and without. It need
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,8 +46,9 @@ Key = tuple[int, int]
 """A layer's and a head's number."""
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, publish, and answer 0 if every target is met."""
+    argparse.ArgumentParser(prog="python -m bench.attention", description=__doc__).parse_args(arguments)
     if importlib.util.find_spec("torch") is None:
         print("bench.attention: skipped, torch is not installed")
         return 0

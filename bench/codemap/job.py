@@ -54,7 +54,7 @@ def run(job: Job) -> Outcome:
     try:
         if not (job.folder / MARKS).exists():
             _copy(program.source, root)
-            record(root / program.main, job.folder)
+            record(root / program.entry, job.folder)
             (job.folder / _STAMP).write_text(job.stamp(), "utf-8")
         scored = score(job.folder, root, job.modes)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a program may do anything; the others are still scored

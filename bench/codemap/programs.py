@@ -33,7 +33,7 @@ class Program:
     """The file, or the folder that is its whole project."""
 
     @property
-    def main(self) -> str:
+    def entry(self) -> str:
         """The file to run, relative to its project's folder."""
         return "main.py" if self.source.is_dir() else self.source.name
 

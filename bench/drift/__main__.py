@@ -8,10 +8,11 @@ being given up; a place on another statement is a mistake.
 
 from __future__ import annotations
 
+import argparse
 import random
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ..results import Figure, Target, publish
 from .programs import edited, random_program, render
@@ -27,8 +28,9 @@ SESSION_EDITS = 12
 TARGETS = {"wrong": Target(at_most=0), "undo_failed": Target(at_most=0), "found_pct": Target(at_least=80)}
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, publish, and answer 0 if every target is met."""
+    argparse.ArgumentParser(prog="python -m bench.drift", description=__doc__).parse_args(arguments)
     figures = [*_source(), *_rewritten(), *_typed()]
     return 0 if publish("drift", figures, targets=TARGETS) else 1
 

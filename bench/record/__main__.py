@@ -9,6 +9,7 @@ ones.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import statistics
@@ -34,8 +35,9 @@ _MAIN = "from torchtraceap.server.cli import main; main()"
 _TIMEOUT_S = 900
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, publish, and answer 0 if every target is met."""
+    argparse.ArgumentParser(prog="python -m bench.record", description=__doc__).parse_args(arguments)
     figures = [figure for name in PROGRAMS for figure in _measured(name)]
     notes = (
         f"{ITERATIONS} light steps per program, in turns of {LIGHT_WINDOW} with {PLAIN_WINDOW} plain ones; one thread",

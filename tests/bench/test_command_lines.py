@@ -12,10 +12,12 @@ import pytest
 from bench import folder
 
 ROOT = Path(__file__).parents[2]
+SUBJECTS = ROOT / "bench" / "codemap" / "scripts"
+"""Programs that are measured, not benches."""
 MODULES = sorted(
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__main__")
     for path in (ROOT / "bench").rglob("*.py")
-    if "def main(" in path.read_text("utf-8")
+    if "def main(" in path.read_text("utf-8") and SUBJECTS not in path.parents
 )
 READ_TRACES = ("parse", "replay", "rules", "truth")
 

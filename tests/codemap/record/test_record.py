@@ -170,6 +170,7 @@ def test_ctrl_c_writes_what_there_is(tmp_path):
         text=True,
         env=environment(),
         start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # ignored in whatever a script put behind
     )
     assert process.stdout is not None
     for line in process.stdout:

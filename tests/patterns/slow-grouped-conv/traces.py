@@ -25,10 +25,10 @@ def _depthwise(b: TraceBuilder, us: float, dtype: str = "c10::Half", groups: str
         )
 
 
-def positive_recorded_groups_of_four() -> Trace:
+def positive_recorded_groups_of_six() -> Trace:
     torch = pytest.importorskip("torch")
     nn = torch.nn
-    net = nn.Sequential(nn.Conv2d(32, 96, 3), nn.Conv2d(96, 96, 3, padding=1, groups=24))
+    net = nn.Sequential(nn.Conv2d(32, 96, 3), nn.Conv2d(96, 96, 3, padding=1, groups=16))
     images = torch.rand(2, 32, 40, 40)
 
     def step() -> None:

@@ -41,10 +41,12 @@ def positive_recorded_single_volume() -> Trace:
     torch = pytest.importorskip("torch")
     conv = torch.nn.Conv3d(8, 4, 3)
     volume = torch.rand(1, 8, 12, 24, 48)
+    square = torch.rand(256, 256)  # the product says what this machine can do, however fast it is
 
     def step() -> None:
         with torch.no_grad():
             conv(volume)
+            square @ square
 
     return record(step)
 

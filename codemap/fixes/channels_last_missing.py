@@ -25,7 +25,7 @@ def _confirm(case: Case) -> Confirmation | None:
         reason = "it has 3-D layers too, whose weights cannot take channels_last"
         return Confirmation(found.place, (), found.related, reason)
     safety = Safety.SAFE if _keeps_working(found.view, found.construction) else Safety.UNSAFE
-    fix = Fix(_SLUG, "Run the model and its input in channels_last", safety, found.edits(IMAGES))
+    fix = Fix(_SLUG, "Run the model in channels_last", safety, found.edits(IMAGES))
     return Confirmation(found.place, (fix,), found.related)
 
 

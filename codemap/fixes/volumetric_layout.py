@@ -30,7 +30,7 @@ def _confirm(case: Case) -> Confirmation | None:
     if reason:
         return Confirmation(found.place, (), found.related, reason)
     safety = Safety.SAFE if _keeps_working(found.view, found.construction) else Safety.UNSAFE
-    fix = Fix(_SLUG, "Run the model and its input in channels_last_3d", safety, found.edits(VOLUMES))
+    fix = Fix(_SLUG, "Run the model in channels_last_3d", safety, found.edits(VOLUMES))
     return Confirmation(found.place, (fix,), found.related)
 
 

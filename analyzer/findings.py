@@ -61,6 +61,8 @@ class Grain(str, Enum):
     """Somewhere in the file; the line is its first."""
 
 
+CURED = "cured"
+"""Id of the evidence that the source holds what fixes the finding: the recording is older than the fix."""
 SPREAD = "spread"
 """Id of the evidence that says how much the saving differs from step to step."""
 

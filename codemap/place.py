@@ -10,6 +10,7 @@ from ..analyzer.assess import summarize, to_finding
 from ..analyzer.combine import Combined, combine
 from ..analyzer.detected import DEFAULTS, Analysis, Detected, Options
 from ..analyzer.findings import (
+    CURED,
     Evidence,
     Finding,
     Hotspot,
@@ -254,7 +255,7 @@ def _finding(site: _Site, pricer: _Pricer, confirmer: Confirmer) -> Finding:
         if is_cured or site.fixer.required:
             finding = replace(finding, severity=Severity.HINT)
         if is_cured:
-            evidence = (*evidence, Evidence("cured", "the source holds what fixes this", "record again", ""))
+            evidence = (*evidence, Evidence(CURED, "the source holds what fixes this", "record again", ""))
     if confirmation is not None and confirmation.is_wanted:
         finding = replace(finding, severity=Severity.HINT)
     if confirmation is not None and confirmation.message and not confirmation.fixes:

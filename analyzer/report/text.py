@@ -10,6 +10,7 @@ from rich.text import Text
 
 from ..figures import format_ms, format_pct
 from ..findings import (
+    CURED,
     AttentionRow,
     CounterRow,
     Evidence,
@@ -106,8 +107,15 @@ def _headline(finding: Finding) -> Text:
         (finding.severity.value, STYLES[finding.severity]),
         f": {one_line(finding.message)} ",
         (f"[{finding.slug}]", "dim"),
+        _cured(finding),
         "\n",
     )
+
+
+def _cured(finding: Finding) -> str:
+    """Why a finding whose fault is mended already is still told: the trace is older than the fix."""
+    cured = next((one for one in finding.evidence if one.id == CURED), None)
+    return f" ({cured.name}: {cured.value})" if cured is not None else ""
 
 
 def _excerpt(place: Location | None, line_of: LineOf) -> Text:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 from ...analyzer.findings import Fix, Safety
-from .base import Case, Confirmation, Fixer
+from .base import Case, Confirmation, Cure, Fixer
 from .conv_norm import holds_layers
 from .layout_conversion import unconverted_model
 from .memory_format import IMAGES, has_views, is_handed_out
@@ -39,4 +41,5 @@ def _keeps_working(view: Scene, construction: Value) -> bool:
     return not any(has_views(file) for file in {made.outline, *(frame.outline for frame in view.frames)})
 
 
-FIXER = Fixer(_SLUG, _confirm, searcher(_confirm, CALL_WORDS))
+_CURE = Cure(re.compile(r"\bchannels_last\b"), is_elsewhere=True)
+FIXER = Fixer(_SLUG, _confirm, searcher(_confirm, CALL_WORDS), cure=_CURE)

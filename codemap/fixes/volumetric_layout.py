@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 from ...analyzer.findings import Fix, Safety
-from .base import Case, Confirmation, Fixer
+from .base import Case, Confirmation, Cure, Fixer
 from .conv_norm import holds_layers
 from .layers import has_layers
 from .layout_conversion import unconverted_model
@@ -45,4 +47,5 @@ def _keeps_working(view: Scene, construction: Value) -> bool:
     return is_volumetric and (made is not None or is_bare) and not any(has_views(file) for file in files)
 
 
-FIXER = Fixer(_SLUG, _confirm, searcher(_confirm, CALL_WORDS))
+_CURE = Cure(re.compile(r"\bchannels_last_3d\b"), is_elsewhere=True)
+FIXER = Fixer(_SLUG, _confirm, searcher(_confirm, CALL_WORDS), cure=_CURE)

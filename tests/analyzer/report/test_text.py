@@ -3,7 +3,7 @@
 from dataclasses import replace
 from itertools import pairwise
 
-from torchtraceap.analyzer.findings import CounterRow, Evidence, Grain, How, Related, Report, SampleRow, Tables
+from torchtraceap.analyzer.findings import CURED, CounterRow, Evidence, Grain, How, Related, Report, SampleRow, Tables
 from torchtraceap.analyzer.report.text import count_line, to_text
 
 from .reports import ATTENTION, EMPTY, FULL, LAYER, REPORT, SUMMARY, UNKNOWN
@@ -60,6 +60,13 @@ def test_a_hint_takes_one_line():
     hint = REPORT.findings[2]
     report = replace(REPORT, findings=(hint,), tables=Tables())
     assert shown(report).count("\n") == shown(EMPTY).count("\n") + 4
+
+
+def test_a_hint_of_what_is_mended_already_says_so_in_its_line():
+    cured = Evidence(CURED, "the source holds what fixes this", "record again", "")
+    hint = replace(REPORT.findings[2], evidence=(cured,))
+    line = next(line for line in shown(replace(REPORT, findings=(hint,))).splitlines() if ": hint: " in line)
+    assert line.endswith("] (the source holds what fixes this: record again)")
 
 
 def test_the_summary_says_what_was_measured_and_what_is_wrong():

@@ -33,7 +33,7 @@ def models(known: Knowledge, timeline: Timeline | None = None, given: Sizes | No
 
 
 def _notes(program: Program) -> tuple[str, ...]:
-    return ("some of the source took too long to be followed to its end",) if program.is_cut else ()
+    return ("some of the source took too long, or is nested too deep, to be followed to its end",) if program.is_cut else ()
 
 
 class _Traced:

@@ -82,6 +82,8 @@ class _Conversion:
         path = self._paths[value]
         calls = self._forward.calls.get(value)
         tensors = tuple(self._tensors(value))
+        is_deeper = any(child.module not in self._paths for child in value.children())
+        note = "what is inside is the library's" if value.is_opaque else value.problem
         below = [
             self.module(child.module)
             for child in value.children()
@@ -103,8 +105,8 @@ class _Conversion:
             calls_per_step=None if calls is None or not self._forward.is_whole else float(calls.count),
             call_order=self._order.get(value),
             is_certain=self._certain[value],
-            has_more=value.has_more,
-            note="what is inside is the library's" if value.is_opaque else value.problem,
+            has_more=value.has_more or is_deeper,
+            note=note or ("what lies deeper is left out" if is_deeper else ""),
         )
 
     def _tensors(self, value: ModuleValue) -> Iterator[Tensor]:

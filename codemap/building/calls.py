@@ -14,7 +14,7 @@ from .classes import (
     library_base,
     mro,
 )
-from .heap import Raised
+from .heap import OutOfBudget, Raised
 from .layers import layer_name
 from .library import call_library
 from .module_building import construct_layer
@@ -93,6 +93,7 @@ def run_function(machine: Machine, function: FunctionValue, given: Arguments) ->
     machine.entered.add(function.node)
     node = function.node
     if machine.budget.depth >= MOST_DEPTH:
+        machine.cut("calls go too deep to be followed")
         return Unknown("calls too deep to follow")
     names = Names(bind(signature_of(node.args), given, function.defaults))
     frame = Frame(function.path, names, function.frame, function, function.owner)
@@ -104,6 +105,7 @@ def run_function(machine: Machine, function: FunctionValue, given: Arguments) ->
             return _generated(machine, node, frame)
         machine.execute(node.body, frame)
     except RecursionError:
+        machine.cut("it is nested too deep to be followed")
         return Unknown("nested too deep to follow")
     finally:
         machine.budget.depth -= 1
@@ -238,7 +240,9 @@ class _constructing:
             machine.outermost.append(self._made)
         machine.constructing.append(self._made)
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, (OutOfBudget, RecursionError)):
+            self._machine.cut("its constructor takes too long to be followed to its end")
         self._machine.constructing.pop()
 
 

@@ -58,8 +58,17 @@ class Machine:
         self._files: dict[str, Frame] = {}
         self.spent = 0
         """Steps that files took."""
+        self.is_cut = False
+        """Whether the statements of a file were not run to their end."""
         self._parts_used: dict[ast.AST, frozenset[str]] = {}
         self._generators: dict[ast.AST, bool] = {}
+
+    def cut(self, why: str) -> None:
+        """Say of the module whose constructor is running that not all of it is followed: it may hold more."""
+        if self.constructing:
+            made = self.constructing[-1]
+            made.problem = made.problem or why
+            made.has_more = True
 
     def is_generator(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
         """Whether a function yields."""
@@ -108,6 +117,7 @@ class Machine:
                 with suppress(Raised):
                     self.execute([statement], frame)
         except (OutOfBudget, RecursionError):
+            self.is_cut = True
             self._define_rest(statements, frame)
         self.spent += _STEPS_OF_FILE - max(self.budget.steps, 0) + length // _CHARACTERS_PER_STEP
         self.budget, self.constructing = outer, constructing

@@ -19,7 +19,6 @@ from .values import (
     LibraryValue,
     ModuleValue,
     ObjectValue,
-    TensorValue,
     Unknown,
     Value,
 )
@@ -74,6 +73,7 @@ class RootSearch:
         inner = self._inside(self._machine.built)
         classes = {id(module.cls) for module in self._machine.built if id(module) in inner}
         rest = [made for made in defaults if id(made.cls) not in classes and id(made) not in inner]
+        self.is_cut |= self._machine.is_cut
         return tuple([*found, *rest][:MOST_ROOTS])
 
     def _is_script(self, path: str) -> bool:
@@ -154,9 +154,17 @@ class RootSearch:
         return list(found.values())
 
     def _inside(self, modules: list[ModuleValue]) -> set[int]:
-        return {
-            id(child) for module in modules for value in module.attributes.values() for child in modules_in(value, 2)
-        }
+        """Those that another one holds. One that refers to itself, or to a module round it, does not hold that."""
+        order = {id(module): at for at, module in enumerate(modules)}
+        found: set[int] = set()
+        for module in modules:
+            for child in (child for value in module.attributes.values() for child in modules_in(value, 2)):
+                if id(child) in found or child is module:
+                    continue
+                is_earlier = order.get(id(child), len(modules)) < order[id(module)]
+                if not (is_earlier and any(one is module for _, one, _ in descendants(child))):
+                    found.add(id(child))
+        return found
 
     def _is_model(self, module: ModuleValue) -> bool:
         if module.name.endswith(_LOSSES):
@@ -231,8 +239,16 @@ def descendants(module: ModuleValue) -> Iterator[tuple[str, ModuleValue, bool]]:
 
 
 def has_tensors(module: ModuleValue) -> bool:
-    """Whether a module or one below it has a parameter or buffer."""
-    return any(isinstance(value, TensorValue) for _, one, _ in descendants(module) for _, value in one.tensors())
+    """Whether a module or one below it, however deep, has a parameter or buffer."""
+    waiting, seen = [module], {id(module)}
+    while waiting:
+        current = waiting.pop()
+        if any(True for _ in current.tensors()):
+            return True
+        below = [child.module for child in current.children() if id(child.module) not in seen]
+        seen.update(id(one) for one in below)
+        waiting.extend(below)
+    return False
 
 
 def has_known_sizes(module: ModuleValue) -> bool:

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..analyzer.timeline.model import Timeline
-from ..analyzer.trace.recording import Recording
 from .building.program import Program
 from .knowledge import Knowledge
 from .locate import Locator
 from .module_placed import PlacedOperators, with_placed_times
-from .module_recording import recorded_models
+from .module_recording import Recorded, recorded_models
 from .module_source import layer_calls, source_model, source_models
 from .module_times import Called, ModuleTimes, find_called, model_of_calls, with_called_times, with_tagged_times
 from .modules import Basis, Model, Module, Shape
@@ -33,7 +32,8 @@ def models(known: Knowledge, timeline: Timeline | None = None, given: Sizes | No
 
 
 def _notes(program: Program) -> tuple[str, ...]:
-    return ("some of the source took too long, or is nested too deep, to be followed to its end",) if program.is_cut else ()
+    cut = "some of the source took too long, or is nested too deep, to be followed to its end"
+    return (cut,) if program.is_cut else ()
 
 
 class _Traced:
@@ -51,9 +51,11 @@ class _Traced:
 
     def models(self) -> tuple[Model, ...]:
         recording = self._recording
-        recorded = recorded_models(recording, self._program.known) if recording is not None else ()
-        if recording is not None and recorded:
-            return self._recorded(recording, recorded)
+        if recording is not None:
+            recorded = recorded_models(recording, self._program.known, self._static)
+            self._notes += recorded.notes
+            if recorded.roots:
+                return self._recorded(recorded)
         called = self._times.calls()
         if not called:
             return self._placed()
@@ -80,13 +82,11 @@ class _Traced:
             ran.append(Model(timed, basis, self._step_us, self._notes))
         return (*ran, *rest)
 
-    def _recorded(self, recording: Recording, recorded: tuple[Module, ...]) -> tuple[Model, ...]:
-        merged = [merge(root, self._static) for root in recorded]
+    def _recorded(self, recorded: Recorded) -> tuple[Model, ...]:
+        merged = [merge(root, self._static) for root in recorded.roots]
         if tagged := self._times.by_path():
-            tops = _tops([module.path for module in recording.modules])
-            timed = [
-                with_tagged_times(root, tagged, top, self._step_us) for root, top in zip(merged, tops, strict=True)
-            ]
+            pairs = zip(merged, recorded.tops, strict=True)
+            timed = [with_tagged_times(root, tagged, top, self._step_us) for root, top in pairs]
             return tuple(Model(root, _BY_RANGES, self._step_us, self._notes) for root in timed)
         called = self._times.calls()
         found = [(root, find_called(root, called)) for root in merged]
@@ -140,17 +140,6 @@ def _whole(shape: Shape) -> Sizes | None:
 
 def _holds(called: Called, classes: set[str]) -> bool:
     return any(child.class_name in classes or _holds(child, classes) for child in called.children)
-
-
-def _tops(paths: Sequence[str]) -> list[str]:
-    """The paths that none of the others lies above, in order: those of whole models."""
-    known = set(paths)
-    return [path for path in paths if not any(above in known for above in _above(path))]
-
-
-def _above(path: str) -> list[str]:
-    parts = path.split(".") if path else []
-    return [".".join(parts[:count]) for count in range(len(parts))]
 
 
 def merge(recorded: Module, static: Sequence[Module]) -> Module:

@@ -268,6 +268,41 @@ def test_modules_inside_one_another_without_end_are_cut(tmp_path):
     recording = Recording(modules=tuple(RecordedModule(path, "Net") for path in ["", *paths]))
     (recorded_model,) = models(known, trace_with(tmp_path, recording))
     assert architecture_text(recorded_model)
+    assert not recorded_model.root.totals().is_whole
+    assert any("deeper than" in note for note in recorded_model.notes)
+
+
+def test_a_module_that_ran_beside_the_model_is_no_child(known, tmp_path):
+    first = recorded()
+    placed = RecordedModule("head", "Linear", defined_file=0, defined_line=27, feeds=("criterion",))
+    beside = RecordedModule("criterion", "CrossEntropyLoss", calls_per_step=1.0)
+    found = models(known, trace_with(tmp_path, Recording(modules=(*first.modules, placed, beside))))
+    assert [one.root.class_name for one in found] == ["Net", "CrossEntropyLoss"]
+    assert [child.name for child in found[0].root.children] == ["stem", "blocks", "head"]
+    assert not found[0].root.children[-1].feeds
+
+
+def test_a_child_that_no_line_is_known_of_stays_a_child(known, tmp_path):
+    weight = (RecordedParameter("weight", (2, 16), "float16"),)
+    last = (RecordedModule("late", "Linear", parameters=weight), RecordedModule("head", "Linear"))
+    (model,) = models(known, trace_with(tmp_path, Recording(modules=(*recorded().modules, *last))))
+    assert [child.name for child in model.root.children] == ["stem", "blocks", "late", "head"]
+
+
+def test_a_damaged_recording_is_bounded(known, tmp_path):
+    once = models(known, trace_with(tmp_path, recorded()))[0].root.totals()
+    parts = recorded().modules
+    (model,) = models(known, trace_with(tmp_path, Recording(modules=parts * 50)))
+    assert model.root.totals() == once
+    assert f"{len(parts) * 49} modules of the recording are left out: they have the path of another one" in model.notes
+    many = tuple(RecordedModule(f"blocks.{n}", "Block") for n in range(1, 30_000))
+    (model,) = models(known, trace_with(tmp_path, Recording(modules=(*parts, *many))))
+    assert sum(1 for _ in model.root.walk()) == 20_000
+    assert not model.root.totals().is_whole
+    apart = tuple(RecordedModule(f"m{n}", "Block") for n in range(1000))
+    found = models(known, trace_with(tmp_path, Recording(modules=apart)))
+    assert len(found) == 200
+    assert "800 more models of the recording are left out" in found[0].notes
 
 
 def test_figures_are_short():

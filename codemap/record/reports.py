@@ -10,6 +10,8 @@ from pathlib import Path
 import msgspec
 
 _SUFFIX = ".report.json"
+ENDED_EARLY = "recording ended early: "
+"""How a note on a failure of the recorder begins."""
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -27,6 +29,10 @@ class Report(msgspec.Struct, frozen=True):
     light_step_us: tuple[float, ...] = ()
     full_step_us: tuple[float, ...] = ()
     stepped_aside: bool = False
+    failure: str = ""
+    """What ended the recording early."""
+    has_ended: bool = False
+    """False as long as the process had no time to say that it ends."""
     notes: tuple[str, ...] = ()
 
 
@@ -102,8 +108,15 @@ def problem(reports: Sequence[Report], was_loaded: bool) -> str:
         return "nothing was recorded: the program uses a profiler of its own, and its trace is left to it"
     if not any(report.saw_torch for report in reports):
         return "nothing was recorded: the program never imported torch"
-    seen = max((report.steps_seen for report in reports), default=0)
-    if seen:
+    if failure := next((report.failure for report in reports if report.failure), ""):
+        return f"nothing was recorded: {failure}"
+    furthest = max(reports, key=lambda report: (report.steps_seen, report.saw_torch and report.has_ended))
+    if not furthest.has_ended:
+        return (
+            "nothing was recorded: the program ended before the full steps were over, and left no time to write what "
+            "there was (os._exit, SIGKILL, or a crash of the interpreter)"
+        )
+    if seen := furthest.steps_seen:
         return (
             f"nothing was recorded: the program ended after {seen} steps, while it still warmed up or was measured "
             "otherwise. Let it run longer; --warm-up 0 records from the first step"

@@ -41,17 +41,11 @@ def _record(options: RecordOptions, folder: str) -> None:
 
 def record(options: RecordOptions, folder: str) -> Session:
     """Begin to record; at the end of the process write what there is. torch has been imported."""
-    session = Session(options, folder)
+    session = Session(options, folder, lambda report: leave(report, options.reports))
     session.install()
-    leave(session.report(), options.reports)
-
-    def finish() -> None:
-        session.finish()
-        leave(session.report(), options.reports)
-
-    atexit.register(finish)
-    _write_in_children(session, finish)
-    _write_when_terminated(session, finish)
+    atexit.register(session.finish)
+    _write_in_children(session, session.finish)
+    _write_when_terminated(session, session.finish)
     return session
 
 

@@ -17,7 +17,7 @@ from .model import Definitions, ModelSurvey
 from .options import RecordOptions
 from .own import OwnFiles
 from .phases import Phase
-from .reports import Report
+from .reports import ENDED_EARLY, Report
 from .stages import Stages
 from .writing import Writer
 
@@ -30,8 +30,8 @@ class Session:
     What goes wrong in it ends the recording with a note, and never reaches the program.
     """
 
-    def __init__(self, options: RecordOptions, folder: str) -> None:
-        """`folder`: the working folder when the program began."""
+    def __init__(self, options: RecordOptions, folder: str, tell: Callable[[Report], None] | None = None) -> None:
+        """`folder`: the working folder when the program began. `tell` hears how far it came, at every change."""
         files = OwnFiles(folder)
         self._options = options
         self._finder = StepFinder()
@@ -49,6 +49,10 @@ class Session:
         self._is_in_hook = False
         self._then: Callable[[], None] | None = None
         self._pid = os.getpid()
+        self._tell = tell
+        self._failure = ""
+        self._has_ended = False
+        self._is_parents = False
 
     def install(self) -> None:
         """Start listening. torch has been imported."""
@@ -63,6 +67,7 @@ class Session:
         self._forget_profilers = hooks.listen_to_profilers(
             self, lambda: at_work.is_ours or self._is_over or self._is_in_hook
         )
+        self._say_how_far()
 
     # What the hooks tell.
 
@@ -93,8 +98,12 @@ class Session:
 
     def finish(self) -> None:
         """The program ends, or leaves the recorded block: write what there is."""
-        if not self._is_over and os.getpid() == self._pid:
+        if self._is_parents or os.getpid() != self._pid:
+            return
+        if not self._is_over:
             self._guarded(self._end)
+        self._has_ended = True
+        self._say_how_far()
 
     def finish_and(self, then: Callable[[], None]) -> None:
         """In a signal handler, which may have come upon one of our own parts at work: let that end first."""
@@ -108,7 +117,8 @@ class Session:
         """In a forked child: what has begun belongs to the parent; else this process may record itself."""
         self._pid = os.getpid()
         if self._thread:
-            self._is_over = True
+            self._is_over = self._is_parents = True
+            self._stages.leave_to_parent()
 
     def report(self) -> Report:
         """How far it came."""
@@ -125,8 +135,14 @@ class Session:
             light_step_us=tuple(plan.times_us[Phase.LIGHT]),
             full_step_us=tuple(plan.times_us[Phase.FULL]),
             stepped_aside=recorded.stepped_aside,
+            failure=self._failure,
+            has_ended=self._has_ended,
             notes=tuple(recorded.notes),
         )
+
+    def _say_how_far(self) -> None:
+        if self._tell is not None and not self._is_parents:
+            self._tell(self.report())
 
     # Steps.
 
@@ -136,7 +152,7 @@ class Session:
 
     def _outermost_begins(self, module: Any) -> None:
         if self._stages.is_to_close:
-            self._stages.close_full()
+            self._close_full()
             self._lighten()
         if self._stages.plan.block.phase not in _WITHOUT_HOOKS:
             self._survey.add_root(module)
@@ -179,7 +195,7 @@ class Session:
         self._steps_seen += 1
         self._stages.by = self._finder.by
         if self._stages.is_to_close:
-            self._stages.close_full()
+            self._close_full()
         before, after = self._stages.end_step((now_ns - self._step_began_ns) / 1000, wall_ns, self._steps_seen)
         if before.phase is Phase.WARM_UP and after is not before:
             self._finder.settle()
@@ -187,7 +203,13 @@ class Session:
             self._end()
         elif not self._stages.is_to_close:
             self._lighten()
+        if after is not before or self._steps_seen == 1:
+            self._say_how_far()
         self._step_began_ns = time.perf_counter_ns()
+
+    def _close_full(self) -> None:
+        self._stages.close_full()
+        self._say_how_far()
 
     def _lighten(self) -> None:
         """Take the hooks off that every module call pays for, unless compiled graphs are guarded by them."""
@@ -234,7 +256,8 @@ class Session:
         try:
             call()
         except Exception as error:  # noqa: BLE001  whatever it is, the program must run on as if alone
-            self._stages.recorded.note(f"recording ended early: {type(error).__name__}: {error}")
+            self._failure = _said(error)
+            self._stages.recorded.note(f"{ENDED_EARLY}{self._failure}")
             self._abandon()
         finally:
             self._is_in_hook = False
@@ -250,6 +273,12 @@ class Session:
             self._is_over = True
             self._stages.recorded.note(f"and could not be cleared away: {type(error).__name__}: {error}")
             sys.settrace(None)
+
+
+def _said(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename or 'the trace'}: {error.strerror}"
+    return f"{type(error).__name__}: {error}"
 
 
 def _forked(session: Session | None) -> None:

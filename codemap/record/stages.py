@@ -8,6 +8,7 @@ from typing import Any
 
 from . import hooks
 from .extras import ExtraContext
+from .forks import stop_watching
 from .measuring import Measuring
 from .model import ModelSurvey
 from .options import RecordOptions
@@ -176,6 +177,13 @@ class Stages:
             self._window.stop()
         self._window = self._tracer = None
         self.is_to_close = False
+
+    def leave_to_parent(self) -> None:
+        """In a forked child: what runs is the parent's; here it must neither go on nor be ended as if it were ours."""
+        if self._tracer is not None:
+            self._tracer.stop()
+        if self._window is not None and self._window.is_running:
+            stop_watching()
 
     def _context(self) -> ExtraContext:
         roots, paths = dict(self._survey.roots), dict(self._survey.paths)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from .forks import care_for_children
 from .noise import quiet
 
 
@@ -53,6 +55,7 @@ class Window:
 
     def prepare(self) -> None:
         """Get ready: the first use of a device's tracing takes seconds, which no step should bear."""
+        care_for_children()
         with self._at_work.ours():
             self._profile.prepare_trace()
         self._is_ready = True
@@ -74,7 +77,7 @@ class Window:
         """Record no more. A profiler that was only made ready is put away."""
         if not self._is_ready:
             return
-        with self._at_work.ours():
+        with self._at_work.ours(), in_some_folder():
             if not self.is_running:
                 self._profile.start_trace()
             self._profile.stop_trace()
@@ -89,6 +92,25 @@ class Window:
         """Write the trace, uncompressed. Raises OSError or RuntimeError if that cannot be."""
         with self._at_work.ours():
             self._profile.export_chrome_trace(str(path))
+
+
+@contextmanager
+def in_some_folder() -> Iterator[None]:
+    """Be in a folder that exists: torch asks for the working folder, which the program may have deleted."""
+    try:
+        Path.cwd()
+    except OSError:
+        pass
+    else:
+        yield
+        return
+    deleted = os.open(".", os.O_RDONLY)
+    try:
+        os.chdir(os.sep)
+        yield
+    finally:
+        os.fchdir(deleted)
+        os.close(deleted)
 
 
 class Totals:

@@ -16,7 +16,7 @@ from pathlib import Path
 import click
 
 from ...codemap.record.options import DEFAULT_FOLDER, VARIABLE, RecordOptions, encode
-from ...codemap.record.reports import Report, collect, problem, sentences
+from ...codemap.record.reports import ENDED_EARLY, Report, collect, problem, sentences
 
 PREFIX = "torchtraceap: "
 _ANALYZE = """\
@@ -179,7 +179,8 @@ def _tell(reports: Sequence[Report]) -> list[str]:
     else:
         _say(problem(reports, bool(reports)))
         for note in dict.fromkeys(note for report in reports for note in report.notes):
-            _say(note)
+            if not note.startswith(ENDED_EARLY):  # said already
+                _say(note)
     return [report.trace for report in written]
 
 

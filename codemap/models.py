@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from ..analyzer.timeline.model import Timeline
-from .building.program import Program
+from .building.program import Files, Program
 from .knowledge import Knowledge
 from .locate import Locator
 from .module_placed import PlacedOperators, with_placed_times
@@ -15,6 +15,7 @@ from .module_source import layer_calls, source_model, source_models
 from .module_times import Called, ModuleTimes, find_called, model_of_calls, with_called_times, with_tagged_times
 from .modules import Basis, Model, Module, Shape
 from .recorded import RecordedFiles
+from .unread import unread
 
 _BY_RANGES = "the recording run's ranges"
 _BY_CALLS = "the trace's module calls, matched to the model by class and order"
@@ -23,23 +24,43 @@ _NO_CALLS = "the trace holds no module calls: record with with_stack=True, or by
 Sizes = tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search for models gave."""
+
+    models: tuple[Model, ...]
+    """Those that ran first."""
+    notes: tuple[str, ...]
+    """What could not be read or followed."""
+
+
 def models(known: Knowledge, timeline: Timeline | None = None, given: Sizes | None = None) -> tuple[Model, ...]:
     """Every model, those that ran first. `given` is the size of the input, where neither source nor trace says it."""
-    program = Program(known, RecordedFiles(known.workspace, ()))
+    return find_models(known, timeline, given).models
+
+
+def find_models(known: Knowledge, timeline: Timeline | None = None, given: Sizes | None = None) -> Found:
+    """The same, and what could not be read or followed: where no model was found, of all files of the workspace."""
+    files = RecordedFiles(known.workspace, ())
+    program = Program(known, files)
     if timeline is not None:
-        return _Traced(program, timeline, given).models()
-    return tuple(Model(root, notes=_notes(program)) for root in source_models(program, given))
+        found = _Traced(program, timeline, given, files).models()
+    else:
+        roots = source_models(program, given)
+        notes = _notes(program, files)
+        found = tuple(Model(root, notes=notes) for root in roots)
+    return Found(found, _notes(program, files if found else known.workspace))
 
 
-def _notes(program: Program) -> tuple[str, ...]:
+def _notes(program: Program, files: Files) -> tuple[str, ...]:
     cut = "some of the source took too long, or is nested too deep, to be followed to its end"
-    return (cut,) if program.is_cut else ()
+    return (*((cut,) if program.is_cut else ()), *unread(program.known, files.paths()))
 
 
 class _Traced:
     """The models of a workspace beside those that ran in a trace."""
 
-    def __init__(self, program: Program, timeline: Timeline, given: Sizes | None) -> None:
+    def __init__(self, program: Program, timeline: Timeline, given: Sizes | None, files: Files) -> None:
         self._program = program
         self._timeline = timeline
         self._given = given
@@ -47,7 +68,7 @@ class _Traced:
         self._recording = timeline.trace.recording
         self._times = ModuleTimes(timeline)
         self._static = source_models(program, given)
-        self._notes = _notes(program)
+        self._notes = _notes(program, files)
 
     def models(self) -> tuple[Model, ...]:
         recording = self._recording

@@ -23,7 +23,7 @@ from ...analyzer.trace.limits import TraceError
 from ...analyzer.trace.read import read_trace
 from ...codemap.in_cells import model_in_cells
 from ...codemap.knowledge import Knowledge
-from ...codemap.models import models
+from ...codemap.models import find_models
 from ...codemap.module_rows import Row, bytes_text, count_text, rows_of, shape_text
 from ...codemap.module_text import where_text
 from ...codemap.modules import Basis, Model, Module
@@ -33,6 +33,7 @@ from .progress import reporting
 
 FAILED = 2
 _MOST_SHOWN = 5
+_MOST_NAMED = 20
 _WIDEST = 4000
 """Columns of a report that goes to a file or a pipe: nothing is cut there."""
 
@@ -68,15 +69,11 @@ def model(source: Path, trace: str | None, given: str | None, wanted: str | None
             timeline = _read(path)
         reporter.stage("reading the source")
         workspace = open_workspace(source)
-        found = models(Knowledge(workspace), timeline, sizes)
-        found = tuple(replace(one, root=model_in_cells(one.root, workspace.file)) for one in found)
-    if wanted is not None:
-        found = tuple(one for one in found if one.root.class_name == wanted)
+        search = find_models(Knowledge(workspace), timeline, sizes)
+        every = tuple(replace(one, root=model_in_cells(one.root, workspace.file)) for one in search.models)
+    found = every if wanted is None else tuple(one for one in every if one.root.class_name == wanted)
     if not found:
-        name = f" of class {wanted}" if wanted is not None else ""
-        raise click.ClickException(
-            f"no model{name} in {source}: no class there derives from torch.nn.Module, or none is used"
-        )
+        raise click.ClickException(_clean(_why_none(source, wanted, every, search.notes)))
     if form == "json":
         click.echo(to_json(found).encode(), nl=False)
         return
@@ -91,6 +88,20 @@ def model(source: Path, trace: str | None, given: str | None, wanted: str | None
         console.print(
             Text(printable(f"\n{len(found) - len(shown)} more: {names}. --class NAME shows one, --all all"), "dim")
         )
+
+
+def _why_none(source: Path, wanted: str | None, every: Sequence[Model], notes: Sequence[str]) -> str:
+    """Why there is no model to show: which ones there are, or what could not be read."""
+    if every:
+        names = list(dict.fromkeys(one.root.class_name for one in every))
+        more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+        reason = f"found are {', '.join(names[:_MOST_NAMED])}{more}"
+    elif notes:
+        reason = "in what could be read no class derives from torch.nn.Module, or none is used"
+    else:
+        reason = "no class there derives from torch.nn.Module, or none is used"
+    name = f" of class {wanted}" if wanted is not None else ""
+    return "; ".join([f"no model{name} in {source}: {reason}", *notes])
 
 
 def parse_sizes(text: str) -> tuple[int, ...]:

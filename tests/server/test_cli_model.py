@@ -95,7 +95,7 @@ def test_one_class_can_be_asked_for():
         (["--input", "9" * 40], "no size such as 8x3x224x224"),
         (["--trace", "nowhere.json"], "no such file or folder"),
         (["--trace", "net.py"], "net.py"),
-        (["--class", "Other"], "no model of class Other"),
+        (["--class", "Other"], "no model of class Other in .: found are Net"),
     ],
 )
 def test_errors_are_clear(net, arguments, said, monkeypatch):
@@ -110,6 +110,41 @@ def test_a_folder_without_models_says_so(tmp_path):
     result = torchtraceap("model", "--source", tmp_path)
     assert result.exit_code != 0
     assert "no model in" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "why"),
+    [
+        ("net.py", b"import torch\nclass Net(:\n", "line 2: invalid syntax"),
+        ("net.py", b"import torch\nx = '\xff\xfc'\n", "cannot be decoded"),
+        ("net.py", "import torch\n".encode("utf-16"), "cannot be decoded"),
+        ("net.py", b"import torch\nx = 1\0\n", "null bytes"),
+        ("net.ipynb", b'{"cells": [{"cell_type": 7}]}', "no notebook"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named(tmp_path, name, content, why):
+    (tmp_path / name).write_bytes(content)
+    result = torchtraceap("model", "--source", tmp_path)
+    assert result.exit_code != 0
+    assert f"{name} could not be read: " in result.stderr
+    assert why in result.stderr
+
+
+def test_a_file_that_cannot_be_read_is_noted_beside_the_models(net):
+    (net() / "other.py").write_text("import torch\nclass Net(:\n", "utf-8")
+    result = torchtraceap("model", "--source", net())
+    assert result.exit_code == 0
+    assert "other.py could not be read: line 2" in result.stdout
+    document = json.loads(torchtraceap("model", "--source", net(), "--format", "json").stdout)
+    assert any("other.py could not be read" in note for note in document["models"][0]["notes"])
+
+
+def test_nesting_beyond_what_is_followed_is_said(tmp_path):
+    nested = f"{'nn.Sequential(' * 95}nn.Linear(3, 3){')' * 95}"
+    (tmp_path / "net.py").write_text(f"from torch import nn\nm = {nested}\n", "utf-8")
+    output = torchtraceap("model", "--source", tmp_path).stdout
+    assert ">0 parameters" in output
+    assert "what lies deeper is left out" in output
 
 
 def test_errors_exit_with_2(tmp_path):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from .options import DEFAULT_FOLDER, RecordOptions
+from .options import DEFAULT_FOLDER, RecordOptions, name_problem
 from .reports import overhead
 from .session import Session
 
@@ -51,8 +51,10 @@ def recording(
     """Record the steps of the block, as `torchtraceap record` does those of a program.
 
     The model may be built before or inside; what is built inside is also known by its lines. The options are those of
-    the command. Raises OSError if nothing can be written to `folder`.
+    the command. Raises OSError if nothing can be written to `folder`, ValueError if `name` is no plain file name.
     """
+    if reason := name_problem(name):
+        raise ValueError(reason)
     importlib.import_module("torch")
     Path(folder).mkdir(parents=True, exist_ok=True)
     options = RecordOptions(

@@ -8,6 +8,8 @@ VARIABLE = "TORCHTRACEAP_RECORD"
 """Holds the options, as JSON, for every process below `torchtraceap record`."""
 DEFAULT_FOLDER = "runs/torchtraceap"
 """Where traces go; below `runs/`, which the language server watches by default."""
+MOST_NAME_BYTES = 160
+"""File systems take 255; the rest is for what may be put behind: rank, process, time and the ending."""
 
 
 class RecordOptions(msgspec.Struct, frozen=True):
@@ -35,6 +37,20 @@ class RecordOptions(msgspec.Struct, frozen=True):
 def encode(options: RecordOptions) -> str:
     """As the value of `VARIABLE`."""
     return msgspec.json.encode(options).decode()
+
+
+def name_problem(name: str) -> str:
+    """Why trace files cannot be called so; "" if they can. Only a plain name is sure to stay in the folder."""
+    if name in (".", "..") or "/" in name or "\\" in name or not name.isprintable():
+        return f"{name!r} is no plain file name"
+    if (size := len(name.encode())) > MOST_NAME_BYTES:
+        return f"the name has {size} bytes; {MOST_NAME_BYTES} are the most"
+    return ""
+
+
+def shortened(name: str) -> str:
+    """A name that we chose ourselves, cut to what leaves room for the time behind it."""
+    return name.encode()[: MOST_NAME_BYTES - 20].decode(errors="ignore")
 
 
 def decode(text: str) -> RecordOptions | None:

@@ -46,8 +46,10 @@ class OwnFiles:
         return (full.removeprefix(inside) if full.startswith(inside) else full).replace(os.sep, "/")
 
     def _look(self, name: str) -> bool:
-        full = os.path.realpath(self.full(name))
-        if name.startswith("<") or not Path(full).is_absolute() or full.startswith(_HERE) or not Path(full).is_file():
+        if name.startswith("<"):
+            return False
+        full = os.path.realpath(self._from_start(self.full(name)))
+        if full.startswith(_HERE) or not Path(full).is_file():
             return False
         if any(part in _LIBRARY_PARTS for part in Path(full).parts):
             return False
@@ -57,7 +59,11 @@ class OwnFiles:
         if not name or name.startswith("<") or Path(name).is_absolute():
             return name
         for entry in (self._folder, *sys.path):
-            path = os.path.join(entry or self._folder, name)  # noqa: PTH118  a path that need not exist
+            path = os.path.join(self._from_start(entry), name)  # noqa: PTH118  a path that need not exist
             if os.path.isfile(path):  # noqa: PTH113
                 return os.path.abspath(path)  # noqa: PTH100  links are kept: stacks show them
         return name
+
+    def _from_start(self, path: str) -> str:
+        """An absolute path, without asking for the present folder: the program may have deleted it."""
+        return os.path.join(self._folder, path)  # noqa: PTH118  it need not exist

@@ -20,7 +20,7 @@ from .exported import Exported, before_first, compressed, own_frames, read_expor
 from .lines import Calls, FileTable, operator_rows, python_rows, read_tree
 from .measuring import Measuring
 from .model import ModelSurvey
-from .options import RecordOptions
+from .options import RecordOptions, shortened
 from .own import OwnFiles
 from .phases import Phase, Plan
 from .stepping import Moves
@@ -185,7 +185,7 @@ class Writer:
 def default_name() -> str:
     """The script's name and the time."""
     stem = Path(sys.argv[0]).stem if sys.argv and sys.argv[0] not in ("", "-c", "-m") else "python"
-    return f"{stem}-{time.strftime('%Y%m%d-%H%M%S')}"
+    return f"{shortened(stem)}-{time.strftime('%Y%m%d-%H%M%S')}"
 
 
 @contextmanager

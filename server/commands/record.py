@@ -15,7 +15,7 @@ from pathlib import Path
 
 import click
 
-from ...codemap.record.options import DEFAULT_FOLDER, VARIABLE, RecordOptions, encode
+from ...codemap.record.options import DEFAULT_FOLDER, VARIABLE, RecordOptions, encode, name_problem, shortened
 from ...codemap.record.reports import ENDED_EARLY, Report, collect, problem, sentences
 
 PREFIX = "torchtraceap: "
@@ -81,6 +81,8 @@ def record(
 
     The exit code is the program's, too: 128 and the signal's number if one ended it. 2 if it could not be started.
     """
+    if name and (reason := name_problem(name)):
+        raise click.UsageError(f"--name: {reason}")
     words = _whole(command)
     _check_folder(output)
     with tempfile.TemporaryDirectory(prefix="torchtraceap-") as place:
@@ -90,7 +92,7 @@ def record(
         (bootstrap / "sitecustomize.py").write_text(_BOOTSTRAP, "utf-8")
         options = RecordOptions(
             folder=str(output.absolute()),
-            name=name or f"{_stem(words)}-{time.strftime('%Y%m%d-%H%M%S')}",
+            name=name or f"{shortened(_stem(words))}-{time.strftime('%Y%m%d-%H%M%S')}",
             iterations=iterations,
             full=full,
             warm_up=warm_up,
@@ -124,7 +126,7 @@ def _stem(words: Sequence[str]) -> str:
         if word.endswith(".py"):
             return Path(word).stem
         if before == "-m":
-            return word.rpartition(".")[2]
+            return Path(word.rpartition(".")[2]).name or "python"
     return Path(words[0]).stem
 
 
@@ -186,7 +188,10 @@ def _tell(reports: Sequence[Report]) -> list[str]:
 
 def _shown(path: str) -> str:
     """Relative to here where that is shorter."""
-    here = Path.cwd()
+    try:
+        here = Path.cwd()
+    except OSError:  # the program has deleted it
+        return path
     return str(Path(path).relative_to(here)) if Path(path).is_relative_to(here) else path
 
 

@@ -73,6 +73,11 @@ class RootSearch:
         inner = self._inside(self._machine.built)
         classes = {id(module.cls) for module in self._machine.built if id(module) in inner}
         rest = [made for made in defaults if id(made.cls) not in classes and id(made) not in inner]
+        for made in defaults:
+            # Classes that build one another are all inside another one: the first stands for them.
+            below = {id(one.cls) for _, one, _ in descendants(made) if one is not made}
+            if id(made.cls) in below and not self._hold([*found, *rest], made):
+                rest.append(made)
         self.is_cut |= self._machine.is_cut
         return tuple([*found, *rest][:MOST_ROOTS])
 
@@ -165,6 +170,10 @@ class RootSearch:
                 if not (is_earlier and any(one is module for _, one, _ in descendants(child))):
                     found.add(id(child))
         return found
+
+    def _hold(self, roots: Sequence[ModuleValue], made: ModuleValue) -> bool:
+        """Whether a module of the same class is one of the roots, or below one."""
+        return any(one.cls is made.cls for root in roots for _, one, _ in descendants(root))
 
     def _is_model(self, module: ModuleValue) -> bool:
         if module.name.endswith(_LOSSES):

@@ -57,6 +57,12 @@ def test_classes_that_build_one_another_are_cut(tmp_path):
     assert not any(module.totals().is_whole for module in modules if module.class_name in "AB")
 
 
+def test_classes_that_only_build_one_another_are_not_lost(tmp_path):
+    (model,) = found_in(tmp_path, ("A", "", ["self.b = B()"]), ("B", "", ["self.a = A()"]))
+    assert model.root.class_name == "A"
+    assert not model.root.totals().is_whole
+
+
 def test_what_lies_too_deep_is_said_to_be_left_out(tmp_path):
     loop = f"m = nn.Linear(1, 1)\nfor _ in range({MOST_LEVELS + 20}):\n    m = nn.Sequential(m)"
     (model,) = found_in(tmp_path, then=loop)

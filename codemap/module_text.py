@@ -43,7 +43,7 @@ def _line(row: Row, root: Module) -> str:
     if row.count > 1:
         path = f"{module.path.rpartition('.')[0]}.{row.label}".lstrip(".") + f" x {row.count}"
     parts = [f"{path} {module.class_name}{arguments_text(module)}{output_text(module)}"]
-    if row.totals.parameters:
+    if row.totals.parameters or module.note:
         parts.append(count_text(row.totals.parameters, is_whole=row.totals.is_whole))
     if row.us_per_step is not None:
         parts.append(f"{format_ms(row.us_per_step)} ms")

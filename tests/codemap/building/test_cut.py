@@ -7,13 +7,14 @@ import pytest
 from torchtraceap.codemap.building.roots import MOST_LEVELS
 from torchtraceap.codemap.knowledge import Knowledge
 from torchtraceap.codemap.models import models
+from torchtraceap.codemap.module_text import architecture_text
 from torchtraceap.codemap.project import open_workspace
 
 MODULE = """class {name}(nn.Module):
     def __init__(self{more}):
         super().__init__()
-        self.l = nn.Linear(3, 3)
 {body}
+        self.l = nn.Linear(3, 3)
 """
 
 
@@ -44,6 +45,8 @@ def test_a_model_that_takes_too_long_is_no_exact_figure(tmp_path, classes):
     assert root.has_more
     assert "too long" in root.note
     assert any("too long" in note for note in found[0].notes)
+    text = architecture_text(next(one for one in found if one.root is root))
+    assert ">0" in text
 
 
 def test_classes_that_build_one_another_are_cut(tmp_path):
@@ -89,5 +92,5 @@ def test_a_module_that_refers_to_itself_is_still_a_model(tmp_path, body):
     (model,) = found_in(tmp_path, ("P", "", body), then="P()")
     assert model.root.class_name == "P"
     assert model.root.totals().parameters == 12
-    assert [child.name for child in model.root.children] == ["l", "part"][: len(body)]
+    assert [child.name for child in model.root.children] == ["part", "l"][2 - len(body) :]
     assert model.root.totals().is_whole

@@ -10,6 +10,8 @@ from pathlib import Path
 import msgspec
 
 _SUFFIX = ".report.json"
+_LEAST_PCT = 1.0
+"""Less than this cannot be told from nothing by the clock."""
 ENDED_EARLY = "recording ended early: "
 """How a note on a failure of the recorder begins."""
 
@@ -89,12 +91,26 @@ def overhead(report: Report) -> str:
     if not known:
         return ""
     base = known[0][1] if known[0][0] == "plain" else 0.0
-    return "one step: " + ", ".join(_one(name, value, base) for name, value in known)
+    noise_pct = _spread_pct(report.plain_step_us)
+    return "one step: " + ", ".join(_one(name, value, base, noise_pct) for name, value in known)
 
 
-def _one(name: str, value_us: float, base_us: float) -> str:
+def _spread_pct(times_us: Sequence[float]) -> float:
+    """By how much the median of such steps may be off: the middle distance from it, in % of it."""
+    if not times_us:
+        return 0.0
+    median = statistics.median(times_us)
+    return 100 * statistics.median(abs(time - median) for time in times_us) / median if median else 0.0
+
+
+def _one(name: str, value_us: float, base_us: float, noise_pct: float) -> str:
     text = f"{value_us / 1000:.3g} ms {name}"
-    return f"{text} ({100 * (value_us / base_us - 1):+.0f} %)" if base_us and name != "plain" else text
+    if not base_us or name == "plain":
+        return text
+    more_pct = 100 * (value_us / base_us - 1)
+    if more_pct < max(noise_pct, _LEAST_PCT):  # a profiler makes nothing faster: less than nothing is noise, too
+        return f"{text} (about nothing more)"
+    return f"{text} (+{float(f'{more_pct:.2g}'):g} %)"
 
 
 def problem(reports: Sequence[Report], was_loaded: bool) -> str:

@@ -48,8 +48,17 @@ def find_models(known: Knowledge, timeline: Timeline | None = None, given: Sizes
     else:
         roots = source_models(program, given)
         notes = _notes(program, files)
-        found = tuple(Model(root, notes=notes) for root in roots)
+        found = tuple(Model(root, notes=(*_cut(root), *notes)) for root in roots)
     return Found(found, _notes(program, files if found else known.workspace))
+
+
+def _cut(root: Module) -> tuple[str, ...]:
+    """Where in the tree following the source ended early."""
+    ends = [
+        f"{module.path or root.class_name}: {module.note}" for module in root.walk() if module.has_more and module.note
+    ]
+    more = f" (and {len(ends) - 1} more such)" if len(ends) > 1 else ""
+    return (f"the model is not followed to its end: {ends[0]}{more}",) if ends else ()
 
 
 def _notes(program: Program, files: Files) -> tuple[str, ...]:

@@ -53,6 +53,7 @@ def test_classes_that_build_one_another_are_cut(tmp_path):
     found = found_in(tmp_path, ("A", "", ["self.b = B()"]), ("B", "", ["self.a = A()"]), then="A()")
     modules = list(found[0].root.walk())
     assert not found[0].root.totals().is_whole
+    assert "not followed to its end" in found[0].notes[0]
     cut = [module for module in modules if module.note]
     assert len(cut) == 1
     assert cut[0].has_more

@@ -13,7 +13,7 @@ from .runs import QUICK, STEPS, TRAIN, run_recorded, step_marks, write_program
 pytest.importorskip("torch")
 
 
-@pytest.mark.parametrize("fork_at", [1, 7, 29])
+@pytest.mark.parametrize("fork_at", [1, 4, 6, 11, 29])
 def test_a_forked_child_runs_on_and_ends_as_if_alone(tmp_path, fork_at):
     text = TRAIN + (
         "import atexit\n"

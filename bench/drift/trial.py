@@ -39,8 +39,9 @@ def compare(before: Rendered, after: Rendered) -> Counts:
     """Look for every statement of `before` in `after`.
 
     A statement that was deleted and written anew (but for what it assigns to) counts as the same. So do equal
-    statements that follow on each other, and one that was written a second time into its function: which of the two is
-    the first one, nobody could tell. A function is where most of its statements are.
+    statements that follow on each other, and one that was written a second time into its function, or into the one
+    that it was taken out of: which of the two is the first one, nobody could tell. A function is where most of its
+    statements are.
     """
     old, new = units_of(parse_source("a.py", before.text)), units_of(parse_source("a.py", after.text))
     matching = Matching(old, new)
@@ -74,8 +75,8 @@ def same(number: int, before: Rendered, after: Rendered) -> set[int]:
         value = text.rpartition(" = ")[2]
         same |= {one for one, other in new.items() if other.endswith(value)}
     else:
-        here = after.holder_of.get(number)
-        same |= {one for one, other in new.items() if other == text and after.holder_of.get(one) == here}
+        homes = (after.holder_of.get(number), before.holder_of.get(number))
+        same |= {one for one, other in new.items() if other == text and after.holder_of.get(one) in homes}
     return same | {other for one in same for other in _run(one, after.text_of)}
 
 

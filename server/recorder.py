@@ -13,8 +13,9 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from ..codemap.record.options import DEFAULT_FOLDER
 from .client import Client, Report
@@ -24,8 +25,6 @@ from .folders import Folder
 RECORD = (sys.executable, "-m", "torchtraceap.server.cli", "record")
 FILE = "${file}"
 """Stands for the file's path in the setting `recordCommand`."""
-NOTHING_RECORDED = 3
-"""The exit code of `torchtraceap record` for a program that ran well and did nothing to record."""
 END_WITHIN_S = 10.0
 """What a cancelled program has to write what there is, before it is killed."""
 CHUNK_BYTES = 1 << 14
@@ -133,8 +132,9 @@ class Recorder:
             return
         finally:
             self._runs.pop(run.folder.uri, None)
-        self._tell(run, code)
-        self._take_up(run)
+        written = _traces_of(run)
+        self._tell(run, code, bool(written))
+        self._take_up(run.folder, written)
 
     async def _run(self, run: Run, show: Report) -> int:
         pipe = asyncio.subprocess.PIPE
@@ -189,33 +189,42 @@ class Recorder:
         elif run.lines == MOST_LINES + 1:
             log.info("record: ... (more than %d lines; the rest is left out)", MOST_LINES)
 
-    def _tell(self, run: Run, code: int) -> None:
+    def _tell(self, run: Run, code: int, is_recorded: bool) -> None:
         shown = shlex.join(run.command)
         if run.is_cancelled:
             log.info("recording of %s was cancelled", shown)
-        elif code == NOTHING_RECORDED:
-            log.warning("%s ran, and there was nothing to record", shown)
         elif code:
             log.warning("%s ended with exit code %d", shown, code)
-        else:
+        elif is_recorded:
             log.info("recorded %s", shown)
+        else:
+            log.warning("%s ran, and there was nothing to record", shown)
 
-    def _take_up(self, run: Run) -> None:
+    def _take_up(self, folder: Folder, written: Iterable[tuple[Path, int]]) -> None:
         """Analyse the new traces if nobody watches the folder that they are in."""
         from .watcher import TraceFolders
 
-        folder = run.folder
         if folder not in self._engine.folders or not folder.settings.enable:
             return
         watched = TraceFolders(folder.root, folder.settings.trace_folders)
-        written = TraceFolders(folder.root, (f"{DEFAULT_FOLDER}/",))
-        for trace in written.traces_below(folder.root / DEFAULT_FOLDER):
-            try:
-                recorded_ns = trace.stat().st_mtime_ns
-            except OSError:
-                continue
-            if recorded_ns >= run.started_ns and not watched.is_trace(trace):
+        for trace, recorded_ns in written:
+            if not watched.is_trace(trace):
                 self._engine.enqueue(folder, trace, recorded_ns)
+
+
+def _traces_of(run: Run) -> list[tuple[Path, int]]:
+    """The traces that a run has written, and when."""
+    from .watcher import TraceFolders
+
+    root, found = run.folder.root, []
+    for trace in TraceFolders(root, (f"{DEFAULT_FOLDER}/",)).traces_below(root / DEFAULT_FOLDER):
+        try:
+            recorded_ns = trace.stat().st_mtime_ns
+        except OSError:
+            continue
+        if recorded_ns >= run.started_ns:
+            found.append((trace, recorded_ns))
+    return found
 
 
 def _shown(line: bytes) -> str:

@@ -10,6 +10,7 @@ from .classes import (
     fields_of,
     find,
     is_data_class,
+    is_enumeration,
     is_module_class,
     library_base,
     mro,
@@ -131,7 +132,7 @@ def _generated(_machine: Machine, _node: ast.AST, _frame: Frame) -> Value:
 def instantiate(machine: Machine, cls: ClassValue, given: Arguments, node: ast.AST, frame: Frame) -> Value:
     """An instance of a class of the workspace."""
     machine.budget.step(5)
-    if any(isinstance(base, LibraryValue) and base.dotted.startswith("enum.") for base in mro(machine, cls)):
+    if is_enumeration(machine, cls):
         return Unknown("a member of an enumeration")
     if is_module_class(machine, cls):
         return _module(machine, cls, given, node, frame)

@@ -76,9 +76,19 @@ def body(machine: Machine, cls: ClassValue) -> dict[str, Value]:
         cls.attributes = frame.names  # a body that asks for its own class sees what there is
         with machine.heap.for_good():
             machine.execute(cls.node.body, frame)
-        if any(isinstance(base, LibraryValue) and base.dotted.startswith("enum.") for base in mro(machine, cls)):
+        if is_enumeration(machine, cls):
             _make_members(cls)
     return cls.attributes
+
+
+def is_enumeration(machine: Machine, cls: ClassValue) -> bool:
+    """Whether a class derives from one of `enum`."""
+    return any(isinstance(base, LibraryValue) and base.dotted.startswith("enum.") for base in mro(machine, cls))
+
+
+def members(machine: Machine, cls: ClassValue) -> dict[str, ObjectValue]:
+    """The members of an enumeration by name."""
+    return {name: one for name, one in body(machine, cls).items() if isinstance(one, ObjectValue)}
 
 
 def _make_members(cls: ClassValue) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from .classes import ABSENT, bind_to, body, find, mro, native
+from .classes import ABSENT, bind_to, body, find, is_enumeration, members, mro, native
 from .layer_parts import repeated
 from .layers import SIZES, axes_of
 from .signatures import Arguments
@@ -117,7 +117,7 @@ def _of_class(machine: Machine, held: ClassValue, name: str, node: ast.AST, fram
         return held.name
     found = find(machine, held, name)
     if name == "__members__":
-        return {key: one for key, one in body(machine, held).items() if isinstance(one, ObjectValue)}
+        return members(machine, held)
     return bind_to(machine, found, held, held, node, frame)
 
 
@@ -206,9 +206,7 @@ def get_item(machine: Machine, held: Value, index: Value) -> Value:
     if isinstance(held, ModuleValue) and held.dotted in CONTAINERS:
         return _of_container(held, index)
     if isinstance(held, ClassValue):
-        if isinstance(index, str) and any(
-            isinstance(base, LibraryValue) and base.dotted.startswith("enum.") for base in mro(machine, held)
-        ):
+        if isinstance(index, str) and is_enumeration(machine, held):
             return body(machine, held).get(index, ABSENT)
         return held  # a generic class with its parameters
     if isinstance(held, LibraryValue):

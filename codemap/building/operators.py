@@ -7,6 +7,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from .classes import is_enumeration, members
 from .tensors import elementwise, matmul
 from .values import (
     MORE,
@@ -109,10 +110,8 @@ def items_of(machine: Machine, value: Value) -> list[Value] | None:
     if isinstance(value, TensorValue) and value.shape and type(value.shape[0]) is int and value.shape[0] <= 4096:
         rest = value.shape[1:]
         return [TensorValue(rest, value.dtype, sources=value.sources) for _ in range(value.shape[0])]
-    if isinstance(value, ClassValue) and any(
-        getattr(base, "dotted", "").startswith("enum.") for base in value.mro or ()
-    ):
-        return [one for one in (value.attributes or {}).values() if isinstance(one, ObjectValue)]
+    if isinstance(value, ClassValue) and is_enumeration(machine, value):
+        return list(members(machine, value).values())
     return None
 
 

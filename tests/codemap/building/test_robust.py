@@ -286,6 +286,11 @@ def test_an_attribute_that_a_module_lacks_gives_the_default(tmp_path):
     assert value_of(tmp_path, text) == [3, 5, 6, True, False, True, True]
 
 
+def test_an_enumeration_has_its_members_even_if_nothing_named_one_before(tmp_path):
+    text = "from enum import Enum\nclass Size(Enum):\n    A = 8\n    B = 16\nvalue = [size.value for size in Size]\n"
+    assert value_of(tmp_path, text) == [8, 16]
+
+
 def test_containers_change_in_place(tmp_path):
     text = HEAD + (
         "layers = nn.ModuleList([nn.ReLU()])\n"

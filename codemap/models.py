@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ..analyzer.timeline.model import Timeline
+from ..analyzer.trace.model import Dims
 from .building.program import Files, Program
 from .knowledge import Knowledge
 from .locate import Locator
@@ -21,7 +22,6 @@ _BY_RANGES = "the recording run's ranges"
 _BY_CALLS = "the trace's module calls, matched to the model by class and order"
 _BY_PLACES = "operators placed on the lines that call them"
 _NO_CALLS = "the trace holds no module calls: record with with_stack=True, or by `torchtraceap record`"
-Sizes = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +34,12 @@ class Found:
     """What could not be read or followed."""
 
 
-def models(known: Knowledge, timeline: Timeline | None = None, given: Sizes | None = None) -> tuple[Model, ...]:
+def models(known: Knowledge, timeline: Timeline | None = None, given: Dims | None = None) -> tuple[Model, ...]:
     """Every model, those that ran first. `given` is the size of the input, where neither source nor trace says it."""
     return find_models(known, timeline, given).models
 
 
-def find_models(known: Knowledge, timeline: Timeline | None = None, given: Sizes | None = None) -> Found:
+def find_models(known: Knowledge, timeline: Timeline | None = None, given: Dims | None = None) -> Found:
     """The same, and what could not be read or followed: where no model was found, of all files of the workspace."""
     files = RecordedFiles(known.workspace, ())
     program = Program(known, files)
@@ -69,7 +69,7 @@ def _notes(program: Program, files: Files) -> tuple[str, ...]:
 class _Traced:
     """The models of a workspace beside those that ran in a trace."""
 
-    def __init__(self, program: Program, timeline: Timeline, given: Sizes | None, files: Files) -> None:
+    def __init__(self, program: Program, timeline: Timeline, given: Dims | None, files: Files) -> None:
         self._program = program
         self._timeline = timeline
         self._given = given
@@ -155,14 +155,14 @@ def has_sizes(root: Module) -> bool:
     return any(shape is not None and None not in shape for shape in root.outputs)
 
 
-def _first_input(timed: Module) -> Sizes | None:
+def _first_input(timed: Module) -> Dims | None:
     """What the innermost module that is called first was given: most likely what went into the model."""
     inner = [one for one in timed.walk() if not one.children and one.call_order is not None and one.inputs]
     first = min(inner, key=lambda module: module.call_order or 0, default=None)
     return _whole(first.inputs[0]) if first is not None else None
 
 
-def _whole(shape: Shape) -> Sizes | None:
+def _whole(shape: Shape) -> Dims | None:
     """A shape of which every size is known."""
     sizes = tuple(size for size in shape or () if size is not None)
     return sizes if shape and len(sizes) == len(shape) else None

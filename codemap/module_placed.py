@@ -16,7 +16,7 @@ from ..analyzer.timeline.model import Timeline
 from ..analyzer.timeline.select import in_typical_step, outermost_forward
 from .hotspots import Work
 from .locate import Locator
-from .modules import Module, Shape
+from .modules import Module, Shape, shape_of, share_pct
 
 _OPERATORS = (
     ("Conv", "conv"),
@@ -112,8 +112,7 @@ class PlacedOperators:
         return Placed(own, 100.0 * found, self._input_of(min(holders)))
 
     def _input_of(self, at: int) -> Shape:
-        shape = self._trace.inputs_of(self._rows[at]).shape(0)
-        return tuple(size if isinstance(size, int) else None for size in shape) or None
+        return shape_of(self._trace.inputs_of(self._rows[at]).shape(0)) or None
 
     def _layers(self, calls: Sequence[PlacedCall]) -> dict[int, int]:
         """Operator -> the layer call that it is, statement by statement in order; a further pass begins anew."""
@@ -173,5 +172,4 @@ def with_placed_times(root: Module, own: Mapping[str, float], step_us: float) ->
     if root.path in own:
         parts.append(own[root.path])
     us = sum(parts) if parts else None
-    pct = None if us is None or step_us <= 0 else 100.0 * us / step_us
-    return replace(root, children=children, us_per_step=us, step_pct=pct)
+    return replace(root, children=children, us_per_step=us, step_pct=share_pct(us, step_us))

@@ -24,7 +24,7 @@ from .building.values import (
     Value,
 )
 from .module_placed import PlacedCall
-from .modules import At, Basis, Module, Shape, Tensor
+from .modules import At, Basis, Module, Tensor, shape_of
 
 _MOST_TEXT = 60
 _MOST_MODULES = 20_000
@@ -151,11 +151,6 @@ def _caller(path: str, called: Container[str]) -> str:
 
 def _dotted(cls: ClassValue) -> str:
     return f"{cls.path.removesuffix('.py').removesuffix('/__init__').replace('/', '.')}.{cls.name}"
-
-
-def shape_of(shape: tuple[Value, ...] | None) -> Shape:
-    """Sizes that are not known become None."""
-    return None if shape is None else tuple(size if isinstance(size, int) else None for size in shape)
 
 
 @dataclass(slots=True)

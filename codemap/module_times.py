@@ -16,7 +16,7 @@ from ..analyzer.timeline.roots import MODULE_PREFIX
 from ..analyzer.trace.model import NONE, Category, IntArray
 from .building.roots import MOST_LEVELS
 from .hotspots import Work
-from .modules import Basis, Module, Shape
+from .modules import Basis, Module, Shape, shape_of, share_pct
 
 _NUMBER = re.compile(r"_\d+$")
 
@@ -104,13 +104,9 @@ class ModuleTimes:
         """Feature maps of the modules that call an operator themselves: the first input, the last output."""
         found: dict[str, tuple[tuple[Shape, ...], tuple[Shape, ...]]] = {}
         for one in feature_maps(self._timeline):
-            given = found[one.module][0] if one.module in found else (_sizes(one.input_shape),)
-            found[one.module] = (given, (_sizes(one.output_shape),) if one.output_shape else ())
+            given = found[one.module][0] if one.module in found else (shape_of(one.input_shape),)
+            found[one.module] = (given, (shape_of(one.output_shape),) if one.output_shape else ())
         return found
-
-
-def _sizes(shape: tuple[object, ...]) -> Shape:
-    return tuple(size if isinstance(size, int) else None for size in shape)
 
 
 def with_tagged_times(root: Module, times: Mapping[str, tuple[float, float]], first: str, step_us: float) -> Module:
@@ -120,7 +116,7 @@ def with_tagged_times(root: Module, times: Mapping[str, tuple[float, float]], fi
     return replace(
         root,
         us_per_step=us,
-        step_pct=None if us is None or step_us <= 0 else 100.0 * us / step_us,
+        step_pct=share_pct(us, step_us),
         calls_per_step=root.calls_per_step if calls is None else calls,
         children=tuple(with_tagged_times(child, times, first, step_us) for child in root.children),
     )
@@ -143,7 +139,7 @@ def _timed(module: Module, matched: Mapping[str, Called], step_us: float) -> Mod
     return replace(
         module,
         us_per_step=called.us_per_step,
-        step_pct=100.0 * called.us_per_step / step_us if step_us > 0 else None,
+        step_pct=share_pct(called.us_per_step, step_us),
         calls_per_step=called.calls_per_step,
         inputs=called.inputs if is_measured else module.inputs,
         outputs=called.outputs if is_measured else module.outputs,
@@ -209,5 +205,5 @@ def model_of_calls(called: Called, step_us: float, path: str = "") -> Module:
         outputs=called.outputs,
         calls_per_step=called.calls_per_step,
         us_per_step=called.us_per_step,
-        step_pct=100.0 * called.us_per_step / step_us if step_us > 0 else None,
+        step_pct=share_pct(called.us_per_step, step_us),
     )

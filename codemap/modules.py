@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from math import prod
@@ -20,6 +20,16 @@ _BYTES = {
     **dict.fromkeys(("int8", "uint8", "bool", "float8_e4m3fn", "float8_e5m2"), 1),
     "complex128": 16,
 }
+
+
+def shape_of(sizes: Iterable[object] | None) -> Shape:
+    """A shape in which sizes that are no whole numbers are not known."""
+    return None if sizes is None else tuple(size if isinstance(size, int) else None for size in sizes)
+
+
+def share_pct(us: float | None, step_us: float) -> float | None:
+    """A time as a share of the step; None if either is not known."""
+    return 100.0 * us / step_us if us is not None and step_us > 0 else None
 
 
 class Basis(str, Enum):

@@ -12,7 +12,7 @@ from .knowledge import Knowledge
 from .locate import Locator
 from .module_placed import PlacedOperators, with_placed_times
 from .module_recording import Recorded, recorded_models
-from .module_source import layer_calls, source_model, source_models
+from .module_source import source_model, source_models
 from .module_times import Called, ModuleTimes, find_called, model_of_calls, with_called_times, with_tagged_times
 from .modules import Basis, Model, Module, Shape
 from .recorded import RecordedFiles
@@ -46,9 +46,9 @@ def find_models(known: Knowledge, timeline: Timeline | None = None, given: Dims 
     if timeline is not None:
         found = _Traced(program, timeline, given, files).models()
     else:
-        roots = source_models(program, given)
+        built = source_models(program, given)
         notes = _notes(program, files)
-        found = tuple(Model(root, notes=(*_cut(root), *notes)) for root in roots)
+        found = tuple(Model(one.root, notes=(*_cut(one.root), *notes)) for one in built)
     return Found(found, _notes(program, files if found else known.workspace))
 
 
@@ -76,7 +76,8 @@ class _Traced:
         self._step_us = timeline.step_us
         self._recording = timeline.trace.recording
         self._times = ModuleTimes(timeline)
-        self._static = source_models(program, given)
+        self._built = source_models(program, given)
+        self._static = tuple(one.root for one in self._built)
         self._notes = _notes(program, files)
 
     def models(self) -> tuple[Model, ...]:
@@ -100,13 +101,14 @@ class _Traced:
         operators = PlacedOperators(self._timeline, Locator(self._timeline, self._program.known.workspace))
         ran: list[Model] = []
         rest: list[Model] = []
-        for root, value in zip(self._static, self._program.roots(), strict=True):
-            found = operators.times(root, layer_calls(self._program, value, self._given))
+        for built, value in zip(self._built, self._program.roots(), strict=True):
+            root = built.root
+            found = operators.times(root, built.calls)
             if found is None:
                 rest.append(Model(root, step_us=self._step_us, notes=(*self._notes, _NO_CALLS)))
                 continue
             if (first := _whole(found.first_input)) is not None and self._given is None and not has_sizes(root):
-                root = source_model(self._program, value, first)
+                root = source_model(self._program, value, first).root
             timed = with_placed_times(root, found.us_per_step, self._step_us)
             basis = f"{_BY_PLACES} ({found.found_pct:.0f} % of the layers' calls were found)"
             ran.append(Model(timed, basis, self._step_us, self._notes))
@@ -146,7 +148,7 @@ class _Traced:
         if self._given is None and not has_sizes(root):
             first = _first_input(with_called_times(root, called, 0.0))
             if first is not None:
-                root = source_model(self._program, self._program.roots()[at], first)
+                root = source_model(self._program, self._program.roots()[at], first).root
         return Model(with_called_times(root, called, self._step_us), _BY_CALLS, self._step_us, self._notes)
 
 

@@ -30,26 +30,24 @@ _MOST_TEXT = 60
 _MOST_MODULES = 20_000
 
 
-def source_models(program: Program, given: tuple[int, ...] | None = None) -> tuple[Module, ...]:
+@dataclass(frozen=True, slots=True)
+class SourceModel:
+    """A model, with connections and feature maps as far as its `forward` can be followed."""
+
+    root: Module
+    calls: tuple[PlacedCall, ...]
+    """The calls of layers that its `forward` makes, in order."""
+
+
+def source_models(program: Program, given: tuple[int, ...] | None = None) -> tuple[SourceModel, ...]:
     """Every model that the source builds. `given` is the size of what goes in, where the source does not say it."""
     return tuple(source_model(program, root, given) for root in program.roots())
 
 
-def source_model(program: Program, root: ModuleValue, given: tuple[int, ...] | None = None) -> Module:
-    """One model, with connections and feature maps as far as its `forward` can be followed."""
-    forward = follow(program.machine, root, _inputs(program, root, given))
-    return _Conversion(program, root, forward).module(root)
-
-
-def layer_calls(program: Program, root: ModuleValue, given: tuple[int, ...] | None = None) -> tuple[PlacedCall, ...]:
-    """The calls of layers that a model's `forward` makes, in order."""
-    paths = {module: path for path, module, _ in descendants(root)}
-    forward = follow(program.machine, root, _inputs(program, root, given))
-    return tuple(
-        PlacedCall(paths[call.module], call.module.name, call.path, call.line)
-        for call in forward.layers
-        if call.module in paths
-    )
+def source_model(program: Program, root: ModuleValue, given: tuple[int, ...] | None = None) -> SourceModel:
+    """One model."""
+    conversion = _Conversion(program, root, follow(program.machine, root, _inputs(program, root, given)))
+    return SourceModel(conversion.module(root), conversion.layer_calls())
 
 
 def _inputs(program: Program, root: ModuleValue, given: tuple[int, ...] | None) -> tuple[Value, ...]:
@@ -107,6 +105,14 @@ class _Conversion:
             is_certain=self._certain[value],
             has_more=value.has_more or is_deeper,
             note=note or ("what lies deeper is left out" if is_deeper else ""),
+        )
+
+    def layer_calls(self) -> tuple[PlacedCall, ...]:
+        """The calls of layers in the model, in order."""
+        return tuple(
+            PlacedCall(self._paths[call.module], call.module.name, call.path, call.line)
+            for call in self._forward.layers
+            if call.module in self._paths
         )
 
     def _tensors(self, value: ModuleValue) -> Iterator[Tensor]:

@@ -26,7 +26,7 @@ from .folders import Folder
 from .log import ClientLog, send_log
 from .notebooks import SYNC, OpenNotebook, OpenNotebooks
 from .process import WorkerProcess
-from .protocol import Protocol, SourceWorkspace
+from .protocol import Protocol
 from .recorder import Recorder
 from .repairs import Repairs
 from .settings import Settings
@@ -60,7 +60,7 @@ class Server(LanguageServer):
         self._log: ClientLog | None = None
         self._parent_watch: asyncio.Task[None] | None = None
         self._cancels: dict[str | int, Callable[[], None]] = {}
-        self._notebooks = OpenNotebooks()
+        self.open_notebooks = OpenNotebooks()
         self.tags = TagActions()
         for feature in (configuration, sync, code_action, hover, code_lens, commands, progress, record_action):
             feature.register(self)
@@ -100,8 +100,7 @@ class Server(LanguageServer):
 
     def notebooks(self) -> Sequence[OpenNotebook]:
         """The notebooks that the client has open."""
-        workspace = self.workspace
-        return self._notebooks.all(workspace) if isinstance(workspace, SourceWorkspace) else ()
+        return self.open_notebooks.all()
 
     def publish(self, uri: str, version: int | None, diagnostics: list[lsp.Diagnostic]) -> None:
         """Show these diagnostics of a file and no others."""

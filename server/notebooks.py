@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from urllib.parse import unquote
 
 from lsprotocol import types as lsp
-from pygls.workspace import TextDocument
+from pygls.workspace import TextDocument, Workspace
 
 from ..analyzer.findings import TextEdit
 from ..codemap.magics import plain_lines
 from ..codemap.source import split_lines
 from .documents import Replacement
-from .protocol import SourceDocument, SourceWorkspace
+from .protocol import SourceDocument
 
 SYNC = lsp.NotebookDocumentSyncOptions(
     notebook_selector=[
@@ -60,7 +61,7 @@ class OpenNotebook:
 
     def cell_at(self, line: int) -> OpenCell | None:
         """The cell that a line (from 1) of the text belongs to."""
-        position = bisect_right([cell.first_line for cell in self.cells], line) - 1
+        position = bisect_right(self.cells, line, key=lambda cell: cell.first_line) - 1
         return self.cells[position] if position >= 0 else None
 
     def cell_of(self, uri: str) -> OpenCell | None:
@@ -79,40 +80,38 @@ class OpenNotebook:
 
 
 class OpenNotebooks:
-    """The open notebooks, put together again when one has changed."""
+    """The open notebooks, each put together when the client tells of it."""
 
     def __init__(self) -> None:
-        self._made: dict[str, tuple[tuple[tuple[str, int | None], ...], OpenNotebook]] = {}
+        self._opened: dict[str, OpenNotebook] = {}
 
-    def all(self, workspace: SourceWorkspace) -> list[OpenNotebook]:
-        """All of them, as they are now."""
-        notebooks: Mapping[str, lsp.NotebookDocument] = workspace.notebook_documents
-        self._made = {uri: made for uri, made in self._made.items() if uri in notebooks}
-        found = []
-        for key, notebook in notebooks.items():
-            documents = _documents(workspace, notebook)
-            state = ((notebook.uri, notebook.version), *((one.uri, one.version) for _, one in documents))
-            known = self._made.get(key)
-            if known is None or known[0] != state:
-                known = self._made[key] = (state, _opened(notebook, documents))
-            found.append(known[1])
-        return found
+    def all(self) -> tuple[OpenNotebook, ...]:
+        """All of them, as the client told of them last."""
+        return tuple(self._opened.values())
 
+    def follow(self, workspace: Workspace, uri: str) -> tuple[OpenNotebook, list[Replacement] | None] | None:
+        """A notebook that was opened or changed, and what was typed in it since the last call, in the lines of its
+        text: None where cells came, went or moved. None for one that is not open."""
+        notebook = workspace.get_notebook_document(notebook_uri=uri)
+        if notebook is None:
+            return None
+        key = unquote(uri)
+        before = self._opened.get(key)
+        after = self._opened[key] = _opened(notebook, _documents(workspace, notebook))
+        taken: list[Replacement] = []
+        for cell in after.cells:
+            document = workspace.get_text_document(cell.uri)
+            edits = document.take_edits() if isinstance(document, SourceDocument) else ()
+            taken += [_moved_down(edit, cell.above) for edit in edits]
+        same = before is not None and [cell.uri for cell in before.cells] == [cell.uri for cell in after.cells]
+        return after, taken if same else None
 
-def take_edits(
-    workspace: SourceWorkspace, before: OpenNotebook | None, after: OpenNotebook
-) -> list[Replacement] | None:
-    """What was typed since the last call, in the lines of the notebook's text; None where cells came, went or moved."""
-    taken: list[Replacement] = []
-    same = before is not None and [cell.uri for cell in before.cells] == [cell.uri for cell in after.cells]
-    for cell in after.cells:
-        document = workspace.get_text_document(cell.uri)
-        edits = document.take_edits() if isinstance(document, SourceDocument) else ()
-        taken += [_moved_down(edit, cell.above) for edit in edits]
-    return taken if same else None
+    def forget(self, uri: str) -> None:
+        """A notebook was closed."""
+        self._opened.pop(unquote(uri), None)
 
 
-def _documents(workspace: SourceWorkspace, notebook: lsp.NotebookDocument) -> list[tuple[int, TextDocument]]:
+def _documents(workspace: Workspace, notebook: lsp.NotebookDocument) -> list[tuple[int, TextDocument]]:
     """Number and document of each code cell that the client tells of. pygls keeps documents by their decoded URIs."""
     documents = workspace.text_documents
     return [
@@ -126,9 +125,9 @@ def _opened(notebook: lsp.NotebookDocument, documents: list[tuple[int, TextDocum
     cells: list[OpenCell] = []
     lines: list[str] = []
     for _, document in documents:
-        written = split_lines(document.source)
+        written, plain = _lines(document.source)
         cells.append(OpenCell(document.uri, document.version, written, len(lines) + 1))
-        lines += [*plain_lines(written), ""]
+        lines += [*plain, ""]
     by_number = {number: document.source for number, document in documents}
     stored = [
         {"cell_type": "code" if number in by_number else "markdown", "source": by_number.get(number, "")}
@@ -136,6 +135,13 @@ def _opened(notebook: lsp.NotebookDocument, documents: list[tuple[int, TextDocum
     ]
     text = "\n".join(lines)
     return OpenNotebook(notebook.uri, notebook.version, text, json.dumps({"cells": stored}), tuple(cells))
+
+
+@lru_cache(maxsize=1024)
+def _lines(source: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """A cell's lines as they are written, and as plain Python. Of a notebook's many cells one is typed in."""
+    written = split_lines(source)
+    return written, tuple(plain_lines(written))
 
 
 def _in_document(edit: TextEdit, cell: OpenCell) -> TextEdit:

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types as lsp
 
-from ..notebooks import OpenNotebook, take_edits
-from ..protocol import SourceDocument, SourceWorkspace
+from ..protocol import SourceDocument
 from . import record_action
 
 if TYPE_CHECKING:
@@ -59,38 +58,26 @@ def register(server: Server) -> None:
 
 def _follow_notebooks(server: Server) -> None:
     """The same for notebooks, whose cells are documents."""
-    known: dict[str, OpenNotebook] = {}
 
-    def opened(uri: str) -> OpenNotebook | None:
-        return next((one for one in server.notebooks() if one.uri == uri), None)
-
-    @server.feature(lsp.NOTEBOOK_DOCUMENT_DID_OPEN)
-    def did_open(params: lsp.DidOpenNotebookDocumentParams) -> None:
-        uri = params.notebook_document.uri
-        found, notebook = server.engine.folders.locate(uri), opened(uri)
-        if found is None or notebook is None:
+    def follow(uri: str) -> None:
+        found, told = server.engine.folders.locate(uri), server.open_notebooks.follow(server.workspace, uri)
+        if found is None or told is None:
             return
-        known[uri] = notebook
-        folder, path = found
+        (folder, path), (notebook, edits) = found, told
         folder.uris[path] = uri
-        folder.state.sync(path, notebook.source)
-        server.engine.publish(folder, path)
-
-    @server.feature(lsp.NOTEBOOK_DOCUMENT_DID_CHANGE)
-    def did_change(params: lsp.DidChangeNotebookDocumentParams) -> None:
-        uri = params.notebook_document.uri
-        found, notebook = server.engine.folders.locate(uri), opened(uri)
-        workspace = server.workspace
-        if found is None or notebook is None or not isinstance(workspace, SourceWorkspace):
-            return
-        edits = take_edits(workspace, known.get(uri), notebook)
-        known[uri] = notebook
-        folder, path = found
         if edits is None:
             folder.state.sync(path, notebook.source)
         else:
-            folder.state.edit(path, tuple(edits), notebook.source)
+            folder.state.edit(path, edits, notebook.source)
         server.engine.publish(folder, path)
+
+    @server.feature(lsp.NOTEBOOK_DOCUMENT_DID_OPEN)
+    def did_open(params: lsp.DidOpenNotebookDocumentParams) -> None:
+        follow(params.notebook_document.uri)
+
+    @server.feature(lsp.NOTEBOOK_DOCUMENT_DID_CHANGE)
+    def did_change(params: lsp.DidChangeNotebookDocumentParams) -> None:
+        follow(params.notebook_document.uri)
 
     @server.feature(lsp.NOTEBOOK_DOCUMENT_DID_SAVE)
     def did_save(params: lsp.DidSaveNotebookDocumentParams) -> None:
@@ -100,7 +87,7 @@ def _follow_notebooks(server: Server) -> None:
 
     @server.feature(lsp.NOTEBOOK_DOCUMENT_DID_CLOSE)
     def did_close(params: lsp.DidCloseNotebookDocumentParams) -> None:
-        known.pop(params.notebook_document.uri, None)
+        server.open_notebooks.forget(params.notebook_document.uri)
         found = server.engine.folders.locate(params.notebook_document.uri)
         if found is not None:
             server.repairs.file_changed(*found)

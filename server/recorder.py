@@ -33,6 +33,7 @@ MOST_LINES = 2000
 LONGEST_LINE = 500
 SHOWN = 80
 
+_KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 _SCRIPT = re.compile(r"""^if\s+__name__\s*==\s*['"]__main__['"]""", re.MULTILINE)
 _TRAINS = re.compile(r"^(?!\s*def\b)[^#\n]*\.(?:backward|step)\(", re.MULTILINE)
 _LINE_END = re.compile(rb"[\r\n]+")
@@ -48,7 +49,7 @@ class Run:
     command: tuple[str, ...]
     started_ns: int = field(default_factory=time.time_ns)
     process: asyncio.subprocess.Process | None = None
-    is_cancelled: bool = False
+    cancelled: asyncio.Event = field(default_factory=asyncio.Event)
     lines: int = 0
 
 
@@ -103,7 +104,7 @@ class Recorder:
     def cancel(self, folder: Folder) -> None:
         """End the run of a folder, and whatever it has started. What was recorded until then is written."""
         if (run := self._runs.get(folder.uri)) is not None:
-            run.is_cancelled = True
+            run.cancelled.set()
             _signal(run, signal.SIGTERM)
 
     async def idle(self) -> None:
@@ -114,8 +115,8 @@ class Recorder:
     async def close(self) -> None:
         """End all runs at once."""
         for run in self._runs.values():
-            run.is_cancelled = True
-            _signal(run, getattr(signal, "SIGKILL", signal.SIGTERM))
+            run.cancelled.set()
+            _signal(run, _KILL)
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=END_WITHIN_S)
 
@@ -138,14 +139,14 @@ class Recorder:
 
     async def _run(self, run: Run, show: Report) -> int:
         pipe = asyncio.subprocess.PIPE
-        if run.is_cancelled:
+        if run.cancelled.is_set():
             return 0
         run.process = process = await asyncio.create_subprocess_exec(
             *self._record, "-o", DEFAULT_FOLDER, "--", *run.command,
             cwd=run.folder.root, env={**os.environ, "PYTHONUNBUFFERED": "1"}, stdin=asyncio.subprocess.DEVNULL,
             stdout=pipe, stderr=asyncio.subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
-        if run.is_cancelled:
+        if run.cancelled.is_set():
             _signal(run, signal.SIGTERM)
         reading = asyncio.create_task(self._read(run, process, show))
         ending = asyncio.create_task(self._end_if_cancelled(run, process))
@@ -153,18 +154,17 @@ class Recorder:
             return await process.wait()
         finally:
             ending.cancel()
-            if run.is_cancelled:
-                _signal(run, getattr(signal, "SIGKILL", signal.SIGTERM))  # those that did not end with the program
+            if run.cancelled.is_set():
+                _signal(run, _KILL)  # those that did not end with the program
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(reading, END_WITHIN_S)
 
     async def _end_if_cancelled(self, run: Run, process: asyncio.subprocess.Process) -> None:
         """Kill a cancelled program that does not end by itself."""
-        while not run.is_cancelled:
-            await asyncio.sleep(0.2)
+        await run.cancelled.wait()
         await asyncio.sleep(END_WITHIN_S)
         if process.returncode is None:
-            _signal(run, getattr(signal, "SIGKILL", signal.SIGTERM))
+            _signal(run, _KILL)
 
     async def _read(self, run: Run, process: asyncio.subprocess.Process, show: Report) -> None:
         """The program's output, to the log; its last line, to the progress."""
@@ -191,7 +191,7 @@ class Recorder:
 
     def _tell(self, run: Run, code: int, is_recorded: bool) -> None:
         shown = shlex.join(run.command)
-        if run.is_cancelled:
+        if run.cancelled.is_set():
             log.info("recording of %s was cancelled", shown)
         elif code:
             log.warning("%s ended with exit code %d", shown, code)

@@ -33,7 +33,7 @@ def register(server: Server) -> None:
         found = _asked_for(server, arguments)
         if found is None:
             return _refused("no folder is open that this could be run in")
-        return start(server, *found)
+        return start(server, *found, _text(server, *found))
 
     @server.command(CANCEL)
     def cancel(*arguments: Any) -> None:
@@ -58,13 +58,13 @@ def saved(server: Server, folder: Folder, path: str) -> None:
     if folder.settings.record_on_save and path.endswith(".py") and not server.recorder.is_running(folder):
         text = _text(server, folder, path)
         if _command(folder, path, text):
-            start(server, folder, path)
+            start(server, folder, path, text)
 
 
-def start(server: Server, folder: Folder, path: str) -> dict[str, Any]:
-    """Begin to record what `path` stands for: `{"started": True}`, or why not."""
+def start(server: Server, folder: Folder, path: str, text: str) -> dict[str, Any]:
+    """Begin to record what the file `path` of this text stands for: `{"started": True}`, or why not."""
     try:
-        command = command_for(folder.settings.record_command, path, _text(server, folder, path))
+        command = command_for(folder.settings.record_command, path, text)
     except ValueError as error:
         return _refused(f"the setting recordCommand cannot be read: {error}")
     if not command:

@@ -19,11 +19,12 @@ from .clients import Client, actions, open_file, save, until
 
 SCRIPT = 'import torch\n\n\nif __name__ == "__main__":\n    print("ran")\n'
 SLEEPER = """\
-import subprocess, sys, time
+import os, pathlib, subprocess, sys, time
 child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
-open("pids", "w").write(f"{os.getpid()} {child.pid}" if (os := __import__("os")) else "")
+pathlib.Path("pids").write_text(f"{os.getpid()} {child.pid}")
 print("sleeping", flush=True)
 time.sleep(60)
+if __name__ == "__main__": pass
 """
 
 
@@ -58,6 +59,16 @@ def exists(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+async def begin_sleeping(client: Client, project: Path) -> list[int]:
+    """Record a program that goes on and on; it and its child."""
+    script = project / "train.py"
+    script.write_text(SLEEPER)
+    await begin(client, project)
+    await run(client, open_file(client, script))
+    await until(lambda: logged(client, "sleeping"), "the program", 60)
+    return [int(pid) for pid in (project / "pids").read_text().split()]
 
 
 def test_what_counts_as_a_script() -> None:
@@ -110,12 +121,7 @@ async def test_a_program_runs_and_its_output_is_in_the_log(client: Client, proje
 
 
 async def test_cancelling_ends_the_program_and_its_children(client: Client, project: Path) -> None:
-    script = project / "train.py"
-    script.write_text(SLEEPER + 'if __name__ == "__main__": pass\n')
-    await begin(client, project)
-    await run(client, open_file(client, script))
-    await until(lambda: logged(client, "sleeping"), "the program", 60)
-    pids = [int(pid) for pid in (project / "pids").read_text().split()]
+    pids = await begin_sleeping(client, project)
     assert all(exists(pid) for pid in pids)
     token = next(iter(reversed(client.progress_reports)))
     client.window_work_done_progress_cancel(lsp.WorkDoneProgressCancelParams(token))
@@ -124,12 +130,7 @@ async def test_cancelling_ends_the_program_and_its_children(client: Client, proj
 
 
 async def test_the_end_of_the_server_is_that_of_its_runs(client: Client, project: Path) -> None:
-    script = project / "train.py"
-    script.write_text(SLEEPER + 'if __name__ == "__main__": pass\n')
-    await begin(client, project)
-    await run(client, open_file(client, script))
-    await until(lambda: logged(client, "sleeping"), "the program", 60)
-    pids = [int(pid) for pid in (project / "pids").read_text().split()]
+    pids = await begin_sleeping(client, project)
     await client.shutdown_async(None)
     client.exit(None)
     client.capabilities = None

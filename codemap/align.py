@@ -92,6 +92,9 @@ class Match:
     """False for an event that no action matches; `action` is then the one before it (for a frame, after it)."""
 
 
+_NO_MATCH = Match(None, 0.0, None, explained=False)
+
+
 class Alignment:
     """The alignment of one frame's events. Time grows with events x actions: keep frames under some 2,000 events.
 
@@ -113,15 +116,18 @@ class Alignment:
 
     def __getitem__(self, step: int) -> Match:
         """Where event number `step` comes from."""
-        if self._problem.is_ambiguous[step]:
-            return Match(None, 0.0, None, explained=False)
-        if step not in self._matches:
-            match = _decide(self._problem, self._forward, self._backward, step)
+        at, on_the_way = step, []
+        while at not in self._matches:
+            is_ambiguous = self._problem.is_ambiguous[at]
+            match = _NO_MATCH if is_ambiguous else _decide(self._problem, self._forward, self._backward, at)
             # A function that nothing explains (a dispatcher, a descriptor) runs on the way to what follows it.
-            is_on_the_way = not match.explained and self._labels[step].kind is Kind.FRAME
-            if is_on_the_way and step + 1 < len(self._labels):
-                match = replace(self[step + 1], explained=False)
-            self._matches[step] = match
+            is_passed = not match.explained and not is_ambiguous and self._labels[at].kind is Kind.FRAME
+            if is_passed and at + 1 < len(self._labels):
+                on_the_way.append(at)
+                at += 1
+            else:
+                self._matches[at] = match
+        self._matches |= dict.fromkeys(on_the_way, replace(self._matches[at], explained=False))
         return self._matches[step]
 
 
@@ -317,7 +323,7 @@ def _decide(problem: _Problem, forward: list[_Costs], backward: list[_Costs], st
     places = np.concatenate([np.arange(len(through)), [stay.argmin()]])
     best = int(costs.argmin())
     if not costs[best] < NEVER:
-        return Match(None, 0.0, None, explained=False)
+        return _NO_MATCH
     action = problem.actions[places[best]]
     elsewhere = np.where(problem.statements[places] == problem.statements[places[best]], NEVER, costs)
     margin = float(elsewhere.min() - costs[best])

@@ -128,6 +128,17 @@ def test_a_huge_function_is_still_aligned() -> None:
     assert [node and node.lineno for node in found] == [3 + 2 * (step // 5) for step in range(0, len(names), 50)]
 
 
+def test_a_long_row_of_calls_that_nothing_explains_leads_to_what_follows_it() -> None:
+    file = parse_source("a.py", "def run(x):\n    y = x.first()\n    return x.last()\n")
+    names = ["a.py(9): first", *[f"lib.py({line}): helper{line}" for line in range(1, 1_400)], "a.py(11): last"]
+    alignment = Alignment(
+        compile_code(file.functions[1].node, build_index(file)), [parse_label(name) for name in names], Extent()
+    )
+    assert not alignment[1].explained
+    found = [alignment[step].action for step in range(len(names))]
+    assert [action and action.statement.lineno for action in found] == [2, *[3] * 1_400]
+
+
 WRAPPED = """\
 import torch
 from torch.nn.utils import clip_grad_value_

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -137,6 +138,24 @@ def test_a_long_row_of_calls_that_nothing_explains_leads_to_what_follows_it() ->
     assert not alignment[1].explained
     found = [alignment[step].action for step in range(len(names))]
     assert [action and action.statement.lineno for action in found] == [2, *[3] * 1_400]
+
+
+def test_in_a_huge_body_of_statements_alike_only_the_rare_one_is_told() -> None:
+    lines = ["    x = f(x)"] * 2_500
+    lines[1_200] = "    x = g(x)"
+    file = parse_source("a.py", "\n".join(["def run(x):", *lines]))
+    names = ["a.py(9): f"] * 3 + ["a.py(5): g"] + ["a.py(9): f"] * 3
+    automaton = compile_code(file.functions[1].node, build_index(file))
+    labels = [parse_label(name) for name in names]
+    tracemalloc.start()
+    alignment = Alignment(automaton, labels, Extent(from_entry=False, to_exit=False))
+    _, most_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # Following all of the body would take a square of 2,500 costs, several times.
+    assert most_bytes < 2_500 * 2_500
+    matches = [alignment[step] for step in range(len(names))]
+    assert [match.action and match.action.statement.lineno for match in matches] == [None] * 3 + [1_202] + [None] * 3
+    assert [match.explained for match in matches] == [False] * 3 + [True] + [False] * 3
 
 
 WRAPPED = """\

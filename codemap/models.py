@@ -153,8 +153,8 @@ class _Traced:
 
 
 def has_sizes(root: Module) -> bool:
-    """Whether the size of what comes out of a model is known."""
-    return any(shape is not None and None not in shape for shape in root.outputs)
+    """Whether a model's sizes are known, by what comes out of it; a single figure, such as a loss, tells none."""
+    return any(shape and None not in shape for shape in root.outputs)
 
 
 def _first_input(timed: Module) -> Dims | None:

@@ -23,7 +23,7 @@ from ...analyzer.trace.limits import TraceError
 from ...analyzer.trace.read import read_trace
 from ...codemap.in_cells import model_in_cells
 from ...codemap.knowledge import Knowledge
-from ...codemap.models import find_models
+from ...codemap.models import find_models, has_sizes
 from ...codemap.module_rows import Row, bytes_text, count_text, rows_of, shape_text
 from ...codemap.module_text import where_text
 from ...codemap.modules import Basis, Model, Module
@@ -151,7 +151,7 @@ def _basis(one: Model) -> list[str]:
     lines = [said[one.root.basis]]
     if one.times_from and one.step_us is not None:
         lines.append(f"times from {one.times_from}; a step takes {format_ms(one.step_us)} ms")
-    if one.root.basis is Basis.SOURCE and not any(None not in (shape or (None,)) for shape in one.root.outputs):
+    if one.root.basis is Basis.SOURCE and not has_sizes(one.root):
         lines.append("the size of what goes in is not known: --input gives it")
     return [*lines, *one.notes]
 

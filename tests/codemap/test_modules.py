@@ -16,6 +16,7 @@ from torchtraceap.codemap.module_text import architecture_text
 from torchtraceap.codemap.modules import Basis
 from torchtraceap.codemap.project import open_workspace
 
+from ..builders import TraceBuilder
 from ..shared import shared
 
 SOURCE = """
@@ -231,6 +232,32 @@ def test_module_calls_of_a_trace_find_their_modules(project, classes):
     assert model.us_per_step is not None
     assert sum(module.us_per_step or 0.0 for module in inner) <= model.us_per_step <= timeline.step_us
     assert all(None not in (module.outputs[0] or (None,)) for module in inner)
+
+
+def test_a_model_that_gives_a_loss_gets_its_sizes_from_what_went_in(tmp_path):
+    text = """
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 8, 3)
+
+    def forward(self, x):
+        return self.conv(x).mean()
+
+
+model = Net()
+"""
+    (tmp_path / "net.py").write_text(text, "utf-8")
+    b = TraceBuilder(devices=())
+    for number in range(4):
+        with b.step(number), b.frame("nn.Module: Net_0"), b.frame("nn.Module: Conv2d_0"):
+            b.leaf("aten::conv2d", shapes=((2, 3, 16, 16), (8, 3, 3, 3), (8,)))
+    (model,) = models(Knowledge(open_workspace(tmp_path)), build_timeline(b.build()))
+    assert model.root.outputs == ((),)
+    assert model.root.inputs == ((2, 3, 16, 16),)
 
 
 def test_without_module_calls_the_operators_places_give_times():

@@ -254,7 +254,8 @@ model = Net()
     b = TraceBuilder(devices=())
     for number in range(4):
         with b.step(number), b.frame("nn.Module: Net_0"), b.frame("nn.Module: Conv2d_0"):
-            b.leaf("aten::conv2d", shapes=((2, 3, 16, 16), (8, 3, 3, 3), (8,)))
+            given = ("", "", "", "[1, 1]", "[0, 0]", "[1, 1]", "1")
+            b.leaf("aten::conv2d", shapes=((2, 3, 16, 16), (8, 3, 3, 3), (8,)), concrete=given)
     (model,) = models(Knowledge(open_workspace(tmp_path)), build_timeline(b.build()))
     assert model.root.outputs == ((),)
     assert model.root.inputs == ((2, 3, 16, 16),)

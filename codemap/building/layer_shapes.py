@@ -28,7 +28,10 @@ _SAME_SIZE = frozenset(_SAME.split())
 
 
 def layer_output(name: str, bound: Bound, given: Arguments) -> Value:
-    """What the layer `name` with the constructor's arguments `bound` gives; sizes that do not follow are `Unknown`."""
+    """What the layer `name` with the constructor's arguments `bound` gives; sizes that do not follow are `Unknown`.
+
+    `bound` is empty where the constructor was not seen to run: nothing is known of the arguments then.
+    """
     first = next((one for one in [*given.args, *given.kwargs.values()] if isinstance(one, TensorValue)), None)
     if first is None:
         return result(None)
@@ -38,7 +41,9 @@ def layer_output(name: str, bound: Bound, given: Arguments) -> Value:
     if kind in _SAME_SIZE:
         return result(first.shape, first)
     make = _LAYERS.get(kind)
-    return make(axes_of(name), bound, first, given) if make is not None else result(None, first)
+    if make is None:
+        return result(None, first)
+    return make(axes_of(name), bound or bind_layer(name, Arguments(is_open=True)), first, given)
 
 
 def call_functional(name: str, given: Arguments) -> Value | None:

@@ -286,6 +286,24 @@ def test_an_attribute_that_a_module_lacks_gives_the_default(tmp_path):
     assert value_of(tmp_path, text) == [3, 5, 6, True, False, True, True]
 
 
+def test_a_layer_whose_constructor_is_never_called_is_survived(tmp_path):
+    text = HEAD + (
+        "class Own(nn.Conv2d):\n"
+        "    def __init__(self):\n"
+        "        pass\n"
+        "class Net(nn.Module):\n"
+        "    def __init__(self):\n"
+        "        super().__init__()\n"
+        "        self.own = Own()\n"
+        "    def forward(self, x):\n"
+        "        return self.own(x)\n"
+        "model = Net()\n"
+    )
+    program = program_of(tmp_path, main=text)
+    (model,) = program.roots()
+    assert follow(program.machine, model, (TensorValue((2, 3, 32, 32)),)).is_whole
+
+
 def test_an_enumeration_has_its_members_even_if_nothing_named_one_before(tmp_path):
     text = "from enum import Enum\nclass Size(Enum):\n    A = 8\n    B = 16\nvalue = [size.value for size in Size]\n"
     assert value_of(tmp_path, text) == [8, 16]

@@ -8,6 +8,7 @@ import pytest
 
 from torchtraceap.codemap.building.forward import tensors_in
 from torchtraceap.codemap.building.layer_shapes import layer_output
+from torchtraceap.codemap.building.layers import LAYERS as TABLE
 from torchtraceap.codemap.building.signatures import Arguments
 from torchtraceap.codemap.building.values import TensorValue
 
@@ -142,6 +143,16 @@ def test_a_shape_that_is_told_is_torchs(tmp_path, expression):
         expected = shapes_of(eval(expression, names))
     found = evaluated(tmp_path, expression)
     assert ([tensor.shape for tensor in tensors_in([found])] or [found]) == expected
+
+
+@pytest.mark.parametrize("name", sorted(TABLE))
+def test_a_layer_whose_constructor_did_not_run_gives_what_is_not_known(name):
+    image = TensorValue((2, 6, 13, 17))
+    outputs = list(tensors_in([layer_output(name, {}, Arguments([image, image, image]))]))
+    assert outputs
+    if name in ("Conv2d", "MaxPool2d", "Upsample"):
+        assert outputs[0].shape is not None and outputs[0].shape[0] == 2
+        assert outputs[0].sizes is None
 
 
 def test_sizes_that_are_not_known_stay_so(tmp_path):

@@ -62,7 +62,7 @@ def examine(
             try:
                 analysis = _analyze(paths, options, reporter, counters)
             except (TraceError, OSError) as error:
-                errors.append(_sentence(paths[0], error))
+                errors.append(sentence(paths[0], error))
                 continue
             if is_only_called_a_job(analysis):
                 waiting[:0] = [(path,) for path in paths]
@@ -156,7 +156,7 @@ def with_inputs(command: Callable[..., None]) -> Callable[..., None]:
 def _analyze(paths: Sequence[Path], options: Options, reporter: Reporter, counters: CounterTable) -> Analysis:
     """Analyze one trace, or the ranks of one job. Raises TraceError or OSError if none of them can be read."""
     if len(paths) == 1:
-        trace = _with_counters(_read(paths[0], reporter), counters)
+        trace = _with_counters(read_one(paths[0], reporter), counters)
         reporter.stage(f"analyzing {paths[0].name}")
         return analyze(trace, options)
     ranks = (one if isinstance(one, str) else _with_counters(one, counters) for one in _read_each(paths, reporter))
@@ -171,12 +171,13 @@ def _read_each(paths: Sequence[Path], reporter: Reporter) -> Iterator[Trace | st
     """Each trace in turn, or why it cannot be read."""
     for path in paths:
         try:
-            yield _read(path, reporter)
+            yield read_one(path, reporter)
         except (TraceError, OSError) as error:
-            yield _sentence(path, error)
+            yield sentence(path, error)
 
 
-def _read(path: Path, reporter: Reporter) -> Trace:
+def read_one(path: Path, reporter: Reporter) -> Trace:
+    """One trace. Raises TraceError or OSError if it cannot be read or holds no event."""
     reporter.stage(f"reading {path.name}")
     trace = read_trace(path, on_progress=reporter.fraction)
     if not len(trace):
@@ -195,6 +196,7 @@ def _traces_below(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if is_trace_name(path.name) and path.is_file())
 
 
-def _sentence(path: Path, error: Exception) -> str:
+def sentence(path: Path, error: Exception) -> str:
+    """What is wrong with a trace, its name in it."""
     text = str(error)
     return text if str(path) in text else f"{path}: {text}"

@@ -18,9 +18,7 @@ from rich.text import Text
 from ...analyzer.figures import format_ms, format_pct
 from ...analyzer.report.printable import one_line, printable
 from ...analyzer.timeline.build import build_timeline
-from ...analyzer.timeline.model import Timeline
 from ...analyzer.trace.limits import TraceError
-from ...analyzer.trace.read import read_trace
 from ...codemap.in_cells import model_in_cells
 from ...codemap.knowledge import Knowledge
 from ...codemap.models import find_models, has_sizes
@@ -28,7 +26,7 @@ from ...codemap.module_rows import Row, bytes_text, count_text, rows_of, shape_t
 from ...codemap.module_text import where_text
 from ...codemap.modules import Basis, Model, Module
 from ...codemap.project import open_workspace
-from .inputs import expand, newest_first
+from .inputs import expand, newest_first, read_one, sentence
 from .progress import reporting
 
 FAILED = 2
@@ -65,8 +63,10 @@ def model(source: Path, trace: str | None, given: str | None, wanted: str | None
         timeline = None
         if trace is not None:
             path = newest_first(expand([trace]))[0]
-            reporter.stage(f"reading {path.name}")
-            timeline = _read(path)
+            try:
+                timeline = build_timeline(read_one(path, reporter))
+            except (TraceError, OSError) as error:
+                raise click.ClickException(sentence(path, error)) from error
         reporter.stage("reading the source")
         workspace = open_workspace(source)
         search = find_models(Knowledge(workspace), timeline, sizes)
@@ -111,25 +111,10 @@ def parse_sizes(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.split(r"[x,*]", text.strip()))
 
 
-def _read(path: Path) -> Timeline:
-    try:
-        trace = read_trace(path)
-    except (TraceError, OSError) as error:
-        raise click.ClickException(str(error) if str(path) in str(error) else f"{path}: {error}") from error
-    if not len(trace):
-        raise click.ClickException("; ".join([f"{path}: no event in it", *(one.message for one in trace.problems)]))
-    return build_timeline(trace)
-
-
 def _print(one: Model, console: Console, *, folds: bool) -> None:
     root, totals = one.root, one.root.totals()
-    place = (
-        f"  {where_text(root.built_at)}"
-        if root.built_at
-        else f"  {where_text(root.defined_at)}"
-        if root.defined_at
-        else ""
-    )
+    at = root.built_at or root.defined_at
+    place = f"  {where_text(at)}" if at is not None else ""
     figures = (
         f"{count_text(totals.parameters, is_whole=totals.is_whole)} parameters, "
         f"{bytes_text(totals.bytes, is_whole=totals.is_whole)} with buffers"

@@ -22,6 +22,8 @@ _LEAST_ALIKE = 0.6
 _ALIKE_MARGIN = 0.15
 _MOST_FUZZY = 40_000
 """Pairs of changed statements of one function that are compared."""
+_MOST_EQUAL = 50_000
+"""Pairs of equal statements of one function that are compared: a table of data written as calls would take minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,8 @@ class Matching:
         before = [unit for unit in before if not unit.defines]
         after = [unit for unit in after if not unit.defines]
         counts = (Counter(u.text for u in before), Counter(u.text for u in after))
+        if sum(count * counts[1][text] for text, count in counts[0].items()) > _MOST_EQUAL:
+            return
         matcher = SequenceMatcher(None, [u.text for u in before], [u.text for u in after], autojunk=False)
         confidence = MOVED_CONFIDENCE if is_moved else SAME_CONFIDENCE
         for start, other, length in matcher.get_matching_blocks():

@@ -115,3 +115,21 @@ def test_most_places_survive_some_edits() -> None:
     counts = [drift(random.Random(seed), 3) for seed in range(60)]
     right, lost = sum(one.right for one in counts), sum(one.lost for one in counts)
     assert right / (right + lost) > 0.94
+
+
+def test_a_function_of_hundreds_of_equal_statements_is_given_up_and_the_others_are_not() -> None:
+    """Comparing them all can take minutes, so it is not begun."""
+    before = "def table(x):\n    start(x)\n" + "    x.append(0)\n" * 300 + "    end(x)\n" + MODEL
+    after = before.replace("start(x)\n", "start(x)\n    check(y)\n")
+    assert found(before, after, 100) is None
+    line = before[: before.index("z = y @ y")].count("\n") + 1
+    assert line_of(found(before, after, line)) == line + 1
+
+
+def test_renaming_all_of_many_functions_is_followed() -> None:
+    """Each was compared with each, by all statements of the file: with hundreds of them it took minutes."""
+    texts = [
+        "".join(f"def {name}{i}(x):\n    y = conv{i}(x)\n    return norm(y)\n" for i in range(500)) for name in "fg"
+    ]
+    match = found(*texts, 1499)
+    assert match is not None and match.unit.scope == "g499"

@@ -13,7 +13,7 @@ from ...analyzer.trace.model import DEVICE_CATEGORIES, NONE, OpInputs
 from ..expressions import last_name
 from ..knowledge import Knowledge
 from ..recorded import RecordedFiles
-from ..statements import Place, location_of
+from ..statements import Place, line_of, location_of
 from .beam import Aligned, Aligner, Label, Match
 from .candidates import programs
 from .events import BACKWARD, RANGE, Segment, segments
@@ -186,7 +186,10 @@ class SequencePlacer:
         return any(self._files.facts(path).defines(called) for path in self._files.holding(called))
 
     def _stated(self, how: How, site: Site, confidence: float, function: float, leads_on: bool) -> Place | None:
-        """A place at the site's statement, or where that is unsure at its function's header."""
+        """A place at the site's statement, or where that is unsure at its function's header; None for a library's model
+        that was tried by itself, with no statement of the program around it."""
+        if not site.path:
+            return None
         file = self._known.file(site.path)
         callers = self._callers(site)
         if confidence >= _LEAST_LINE:
@@ -194,7 +197,7 @@ class SequencePlacer:
             sureness = round(min(confidence, _MOST_CALL) if leads_on else confidence, 3)
             location = location_of(file, site.statement, site.qualname, how, sureness, grain)
             note = "" if grain is Grain.LINE else "somewhere inside what is called here"
-            return Place(location, _line(site.node, location.line), callers, note)
+            return Place(location, line_of(site.node), callers, note)
         if function < _LEAST_FUNCTION or site.function is None:
             return None
         sureness = round(min(function, _MOST_FUNCTION), 3)
@@ -234,10 +237,3 @@ def _neighbour(found: _Found, at: int, step: int) -> Match | None:
             return matches[at]
         at += step
     return None
-
-
-def _line(node: ast.AST, default: int) -> int:
-    """The line on which a call or operator itself stands: of a chained method, the line of its own name."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        return node.func.end_lineno or node.lineno
-    return getattr(node, "lineno", default)

@@ -71,11 +71,11 @@ class Here:
     """The function that is being walked."""
 
     path: str
-    qualname: str
-    function: ast.AST | None
-    caller: Site | None
-    statement: ast.AST
-    returns: list[int]
+    qualname: str = "<module>"
+    function: ast.AST | None = None
+    caller: Site | None = None
+    statement: ast.AST = field(default_factory=ast.Pass)
+    returns: list[int] = field(default_factory=list)
     """Nodes after which it returned."""
     yields: list[Value] = field(default_factory=list)
     """What it yielded."""
@@ -98,7 +98,7 @@ class Walker(Machine):
         self.at: list[int] = []
         """The nodes that control may have just left; none where it cannot come."""
         self.muted = 0
-        self.here = Here("", "<module>", None, None, ast.Pass(), [])
+        self.here = Here("")
         self.node: ast.AST = ast.Pass()
         """The call or operator that is being evaluated."""
         self.loops: list[Loop] = []
@@ -136,7 +136,7 @@ class Walker(Machine):
         frame.names |= {"__name__": "__main__", "__file__": path}
         self.at = [self.program.add(None, ())]
         self.program.starts.append(self.at[0])
-        self.here = Here(path, "<module>", None, None, ast.Pass(), [])
+        self.here = Here(path)
         with self._bounded():
             self.execute(tree.body, frame)
         self._walk_backwards()
@@ -157,12 +157,12 @@ class Walker(Machine):
 
     def _walk_backwards(self) -> None:
         """Walk the hand-written backward passes, each by itself: they run inside the backward pass of the whole."""
+        self.here = Here("")
         for cls in self.functions:
             backward = find(self, cls, "backward")
             self.at = [self.program.add(None, ())]
             if isinstance(backward, FunctionValue):
                 self.program.starts += self.at
-                self.node = self.here.statement = backward.node
                 with self._bounded():
                     self.call(backward, Arguments(is_open=True), ast.Pass(), Frame(cls.path, Names()))
 
@@ -311,8 +311,8 @@ class Walker(Machine):
             return
         outer, loops, outer_node = self.here, self.loops, self.node
         first = node.body if isinstance(node, ast.Lambda) else node
-        self.here = Here(function.path, self._qualname(function), node, self.site(), first, [])
-        self.loops = []
+        self.here = Here(function.path, self._qualname(function), node, self.site(), first)
+        self.node, self.loops = first, []
         self._running.append(node)
         try:
             run()

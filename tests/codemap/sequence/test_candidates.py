@@ -10,6 +10,8 @@ from torchtraceap.codemap.locate import Locator
 from torchtraceap.codemap.project import open_workspace
 from torchtraceap.codemap.recorded import RecordedFiles
 from torchtraceap.codemap.sequence.likeness import fits_of
+from torchtraceap.codemap.sequence.placer import SequencePlacer
+from torchtraceap.codemap.sequence.walker import Walker
 
 from ...builders import TraceBuilder, row_of
 
@@ -48,6 +50,21 @@ class Net(nn.Module):
 
     def forward(self, x):
         return torch.cumsum(self.layer(x), 0)
+"""
+
+
+GATE = """\
+import torch
+
+
+class Gate(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad.cos()
 """
 
 
@@ -93,3 +110,25 @@ def test_a_model_that_nothing_calls_is_placed_without_callers(tmp_path: Path) ->
     trace = b.build()
     place = Locator(build_timeline(trace), open_workspace(tmp_path)).locate(row_of(trace, handles[1]))
     assert place is not None and place.line == 11 and place.callers == ()
+
+
+def test_a_model_of_layers_alone_that_nothing_calls_has_no_places(tmp_path: Path) -> None:
+    (tmp_path / "model.py").write_text("from torch import nn\n\nnet = nn.Sequential(nn.Linear(4, 4), nn.Tanh())\n")
+    b, handles = TraceBuilder(devices=()), []
+    for number in range(3):
+        with b.step(number):
+            handles += [b.leaf("aten::linear"), b.leaf("aten::tanh")]
+    trace = b.build()
+    workspace = open_workspace(tmp_path)
+    placer = SequencePlacer(build_timeline(trace), Knowledge(workspace), RecordedFiles(workspace, ()))
+    assert [placer.locate(row_of(trace, handle)) for handle in handles] == [None] * 6
+
+
+def test_a_backward_pass_written_by_hand_has_no_callers(tmp_path: Path) -> None:
+    (tmp_path / "gate.py").write_text(GATE)
+    (tmp_path / "main.py").write_text("import torch\nfrom gate import Gate\n\nGate.apply(torch.rand(4)).sum()\n")
+    walker = Walker(Knowledge(open_workspace(tmp_path)))
+    walker.walk_script("main.py")
+    (cos,) = [node for node in walker.program.nodes if node is not None and "cos" in node.names]
+    assert (cos.site.path, cos.site.qualname) == ("gate.py", "Gate.backward")
+    assert cos.site.caller is None or cos.site.caller.path == ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from ..expressions import last_name
 from ..nodes import children
 from .classes import (
     fields_of,
@@ -42,6 +43,9 @@ from .values import (
 
 if TYPE_CHECKING:
     from .machine import Machine
+
+_MOST_DEPTH = 28
+"""Calls inside one another that are followed: each takes some ten frames of Python's own stack."""
 
 
 def call_value(machine: Machine, callee: Value, given: Arguments, node: ast.AST, frame: Frame) -> Value:
@@ -89,11 +93,9 @@ def _call_either(
 
 def run_function(machine: Machine, function: FunctionValue, given: Arguments) -> Value:
     """What a function of the workspace returns."""
-    from .machine import MOST_DEPTH
-
     machine.entered.add(function.node)
     node = function.node
-    if machine.budget.depth >= MOST_DEPTH:
+    if machine.budget.depth >= _MOST_DEPTH:
         machine.cut("calls go too deep to be followed")
         return Unknown("calls too deep to follow")
     names = Names(bind(signature_of(node.args), given, function.defaults))
@@ -103,7 +105,7 @@ def run_function(machine: Machine, function: FunctionValue, given: Arguments) ->
         if isinstance(node, ast.Lambda):
             return machine.evaluate(node.body, frame)
         if machine.is_generator(node):
-            return _generated(machine, node, frame)
+            return Unknown("what a generator gives")
         machine.execute(node.body, frame)
     except RecursionError:
         machine.cut("it is nested too deep to be followed")
@@ -123,10 +125,6 @@ def is_generator(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
         if not isinstance(current, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
             waiting.extend(children(current))
     return False
-
-
-def _generated(_machine: Machine, _node: ast.AST, _frame: Frame) -> Value:
-    return Unknown("what a generator gives")
 
 
 def instantiate(machine: Machine, cls: ClassValue, given: Arguments, node: ast.AST, frame: Frame) -> Value:
@@ -153,21 +151,15 @@ def instantiate(machine: Machine, cls: ClassValue, given: Arguments, node: ast.A
 
 def _fill_fields(machine: Machine, made: ObjectValue | ModuleValue, cls: ClassValue, given: Arguments) -> None:
     fields = fields_of(machine, cls)
-    names = tuple(name for name, _, _ in fields)
-    positions = {name: (default, frame) for name, default, frame in fields}
-    defaults: dict[str, Value] = {}
-    for name, (default, frame) in positions.items():
-        if default is not None:
-            defaults[name] = _field_default(machine, default, frame)
-    made.attributes.update(bind(Signature(names), given, defaults))
+    defaults = {name: _field_default(machine, default, frame) for name, default, frame in fields if default is not None}
+    made.attributes.update(bind(Signature(tuple(name for name, _, _ in fields)), given, defaults))
 
 
 def _field_default(machine: Machine, default: ast.expr, frame: Frame) -> Value:
     """A field's default; `field(default=...)` and `Field(...)` looked into."""
     if not isinstance(default, ast.Call):
         return machine.evaluate(default, frame)
-    called = default.func.attr if isinstance(default.func, ast.Attribute) else getattr(default.func, "id", "")
-    if called not in ("field", "Field", "ib", "attrib"):
+    if last_name(default) not in ("field", "Field", "ib", "attrib"):
         return machine.evaluate(default, frame)
     for keyword in default.keywords:
         if keyword.arg == "default":

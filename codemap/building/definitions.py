@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from ..expressions import last_name
 from .assignments import bind_name
 from .heap import Raised
 from .signatures import Arguments, defaults_of
@@ -53,7 +54,7 @@ def _decorated(
     """The function behind its decorators. One of a library, or whose result is not known, changes nothing."""
     value: Value = made
     for decorator in reversed(node.decorator_list):
-        name = decorator.attr if isinstance(decorator, ast.Attribute) else getattr(decorator, "id", "")
+        name = "" if isinstance(decorator, ast.Call) else last_name(decorator)
         if name in _ROLES:
             made.role = _ROLES[name]
         elif name == "setter":
@@ -78,9 +79,7 @@ def define_class(machine: Machine, node: ast.ClassDef, frame: Frame) -> None:
     """Bind a class."""
     value: Value = ClassValue(node.name, frame.path, node, frame)
     for decorator in reversed(node.decorator_list):
-        called = decorator.func if isinstance(decorator, ast.Call) else decorator
-        name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
-        if name in ("dataclass", "define", "frozen", "s", "attrs") and isinstance(value, ClassValue):
+        if last_name(decorator) in ("dataclass", "define", "frozen", "s", "attrs") and isinstance(value, ClassValue):
             value.is_data = True
         else:
             value = _through(machine, decorator, value, frame)

@@ -20,7 +20,7 @@ def own_tensors(name: str, bound: Bound) -> Tensors:
     """A layer's own parameters and buffers by name, in torch's order; None where it registers that it has none."""
     if name.startswith("Lazy"):
         return _lazy(name, bound)
-    if name.startswith(("Conv", "ConvTranspose")) and axes_of(name):
+    if name.startswith("Conv") and axes_of(name):
         return _convolution(name, bound)
     if "BatchNorm" in name or name.startswith("InstanceNorm"):
         return _batch_norm(bound)
@@ -71,10 +71,6 @@ def _divided(value: Value, by: Value) -> Value:
 
 def _times(value: Value, by: Value) -> Value:
     return value * by if type(value) is int and type(by) is int else Unknown("a size that is not known")
-
-
-def _plus(value: Value, by: Value) -> Value:
-    return value + by if type(value) is int and type(by) is int else Unknown("a size that is not known")
 
 
 def _convolution(name: str, bound: Bound) -> Tensors:

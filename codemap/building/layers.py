@@ -121,7 +121,7 @@ LAYERS = {
 }
 """Layer -> its constructor's parameters as written. Layers of `torch.nn` that are not here take any arguments."""
 
-_NO_LAYERS = frozenset(("Parameter", "Buffer", "UninitializedParameter", "UninitializedBuffer", "ParameterList"))
+_NO_LAYERS = frozenset(("Parameter", "Buffer", "UninitializedParameter", "UninitializedBuffer"))
 SIZES = frozenset(("kernel_size", "stride", "padding", "dilation", "output_padding"))
 """Parameters that a convolution keeps as one number for each axis."""
 
@@ -130,7 +130,7 @@ def layer_name(dotted: str) -> str:
     """`Conv2d` for `torch.nn.Conv2d` and `torch.nn.modules.conv.Conv2d`; "" for what is no layer of `torch.nn`."""
     home, _, name = dotted.rpartition(".")
     is_layer = home == "torch.nn" or home.startswith(("torch.nn.modules", "torch.nn.parallel"))
-    return name if is_layer and name[:1].isupper() and name not in _NO_LAYERS - {"ParameterList"} else ""
+    return name if is_layer and name[:1].isupper() and name not in _NO_LAYERS else ""
 
 
 def bind_layer(name: str, given: Arguments) -> dict[str, Value]:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from .builtin_functions import call_builtin
 from .classes import is_module_base
-from .layer_parts import dtype_name
 from .layer_shapes import call_functional
 from .layers import layer_name
 from .module_building import build_layer, construct_layer, deep_copy
@@ -258,14 +257,6 @@ def _environment(_machine: Machine, given: Arguments, _node: ast.AST, _frame: Fr
     return given.get(1, "default")
 
 
-def _device(_machine: Machine, _given: Arguments, _node: ast.AST, _frame: Frame) -> Value:
-    return Unknown("a device")
-
-
-def _finfo(_machine: Machine, given: Arguments, _node: ast.AST, _frame: Frame) -> Value:
-    return Unknown(f"limits of {dtype_name(given.get(0, 'dtype'))}")
-
-
 def _prod(_machine: Machine, given: Arguments, _node: ast.AST, _frame: Frame) -> Value:
     return _math("prod", given)
 
@@ -290,8 +281,6 @@ _FUNCTIONS: Mapping[str, Callable[[Machine, Arguments, ast.AST, Frame], Value]] 
     "collections.namedtuple.make": _make_tuple,
     "dataclasses.asdict": _asdict,
     "dataclasses.replace": _replaced,
-    "torch.device": _device,
-    "torch.finfo": _finfo,
     "numpy.prod": _prod,
     "importlib.import_module": _import_module,
 }

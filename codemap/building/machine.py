@@ -33,8 +33,6 @@ _STEPS_OF_FILE = 120_000
 _STEPS_OF_STATEMENT = 2_000
 _CHARACTERS_PER_STEP = 10
 """What parsing takes, in steps."""
-MOST_DEPTH = 28
-"""Calls inside one another that are followed: each takes some ten frames of Python's own stack."""
 
 
 class Machine:

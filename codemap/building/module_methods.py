@@ -1,4 +1,4 @@
-"""What constructors of `torch.nn` and methods of `nn.Module` do to a module."""
+"""What methods of `nn.Module`, its containers and its layers do to a module and give."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from .layer_parts import dtype_name
 from .layers import layer_name
 from .module_building import append_all, construct_layer, extend, update
-from .objects import delete_attribute, get_attribute, set_on_module
+from .objects import delete_attribute, set_on_module
 from .signatures import Arguments
 from .values import (
     MORE,
@@ -175,14 +175,10 @@ def _pop(machine: Machine, module: ModuleValue, given: Arguments) -> Value:
     return value
 
 
-def _setattr(machine: Machine, module: ModuleValue, given: Arguments) -> Value:
-    return _add_module(machine, module, given)
-
-
 _METHODS: Mapping[str, Callable[[Machine, ModuleValue, Arguments], Value]] = {
     "add_module": _add_module,
     "register_module": _add_module,
-    "__setattr__": _setattr,
+    "__setattr__": _add_module,
     "register_buffer": _register_buffer,
     "register_parameter": _register_parameter,
     "append": _append,
@@ -196,13 +192,4 @@ _METHODS: Mapping[str, Callable[[Machine, ModuleValue, Arguments], Value]] = {
     "items": _named_children,
     "keys": _keys,
     "get_submodule": _submodule,
-    "register_forward_hook": lambda _machine, _module, _given: Unknown("a hook"),
 }
-
-
-def module_attribute(machine: Machine, module: ModuleValue, name: str, node: ast.AST, frame: Frame) -> Value:
-    """An attribute as `getattr` gives it, dots followed."""
-    value: Value = module
-    for part in name.split("."):
-        value = get_attribute(machine, value, part, node, frame)
-    return value

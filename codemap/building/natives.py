@@ -1,4 +1,5 @@
-"""Python's own functions, and the methods of plain values, where their results are known and small."""
+"""The methods of plain values and of objects where their results are known and small; the names of Python's own
+functions."""
 
 from __future__ import annotations
 

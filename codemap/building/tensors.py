@@ -68,7 +68,7 @@ def attribute(tensor: TensorValue, name: str) -> Value:
         case "data":
             return tensor
         case "T" | "mT" | "H":
-            return replace(result(None if shape is None else (*shape[:-2], *reversed(shape[-2:])), tensor))
+            return result(None if shape is None else (*shape[:-2], *reversed(shape[-2:])), tensor)
         case "device" | "is_cuda" | "grad" | "requires_grad" | "layout" | "names":
             return Unknown(f"a tensor's {name}")
         case _:

@@ -1,4 +1,4 @@
-"""How figures are written where a person reads them: milliseconds, three significant figures, whole per cents."""
+"""How figures and places are written where a person reads them: milliseconds, three significant figures, `a.py:3`."""
 
 from __future__ import annotations
 
@@ -19,6 +19,13 @@ def format_ms(value_us: float, spread_us: float = 0.0) -> str:
 def format_pct(value: float) -> str:
     """A share as people read it: "27 %", "under 1 %"."""
     return "under 1 %" if value < 0.95 else f"{value:.0f} %"
+
+
+def place_text(path: str, line: int, column: int | None = None, *, cell: int | None = None) -> str:
+    """A place as terminals and editors link it; of a notebook's cell in words, since none does."""
+    if cell is not None:
+        return f"{path}, cell {cell}, line {line}"
+    return f"{path}:{line}" if column is None else f"{path}:{line}:{column}"
 
 
 def _format(value: float, spread: float) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from itertools import pairwise
 
-from ..analyzer.figures import format_ms
+from ..analyzer.figures import format_ms, place_text
 from .building.layers import bind_layer, layer_name
 from .building.signatures import Arguments
 from .module_rows import Row, count_text, rows_of, shape_text
@@ -83,9 +83,7 @@ def output_text(module: Module) -> str:
 
 def where_text(at: At) -> str:
     """`model.py:31`; of a notebook's cell in words."""
-    if at.cell is not None:
-        return f"{at.path}, cell {at.cell}, line {at.line}"
-    return f"{at.path}:{at.line}"
+    return place_text(at.path, at.line, cell=at.cell)
 
 
 def branches(root: Module) -> Mapping[str, tuple[str, ...]]:

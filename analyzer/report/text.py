@@ -8,7 +8,7 @@ from textwrap import wrap
 
 from rich.text import Text
 
-from ..figures import format_ms, format_pct
+from ..figures import format_ms, format_pct, place_text
 from ..findings import (
     CURED,
     AttentionRow,
@@ -182,11 +182,8 @@ def _at(place: Location, message: str) -> str:
     return f"{_where(place)}: {message}"
 
 
-def _where(place: Location, with_column: bool = True) -> str:
-    """A place as terminals and editors link it; of a notebook's cell in words, since none does."""
-    if place.cell is not None:
-        return f"{place.path}, cell {place.cell}, line {place.line}"
-    return f"{place.path}:{place.line}:{place.column}" if with_column else f"{place.path}:{place.line}"
+def _where(place: Location) -> str:
+    return place_text(place.path, place.line, place.column, cell=place.cell)
 
 
 def _fix(title: str, safety: Safety) -> str:
@@ -202,7 +199,8 @@ def _attention(rows: Sequence[AttentionRow]) -> Text:
     text.append(f"\nattention: {_plural(len(rows), 'layer')}, {share} of the step\n", style="bold")
     dearest = sorted(rows, key=lambda row: -row.share_pct)[:MOST_LAYERS]
     for row in dearest:
-        where = _where(row.location, with_column=False) if row.location else "(no line found)"
+        at = row.location
+        where = place_text(at.path, at.line, cell=at.cell) if at else "(no line found)"
         text.append(f"  {one_line(row.name)} {one_line(where)}: {', '.join(_of_layer(row))}\n")
     if len(rows) > len(dearest):
         text.append(f"  and {len(rows) - len(dearest)} more; --format json has them all\n", style="dim")

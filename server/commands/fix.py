@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ...analyzer.detected import Options
+from ...analyzer.figures import place_text
 from ...analyzer.findings import Finding, Fix, Safety, Severity, TextEdit
 from ...analyzer.report.printable import printable
 from ...codemap.disk import ReadLimits, read_inside
@@ -154,8 +155,7 @@ def _label(each: Fix, workspace: ProjectWorkspace) -> str:
     file = workspace.file(edit.path)
     notebook = cells_of(file) if file is not None else None
     edit = edit if notebook is None else in_cell(edit, notebook)
-    where = f"{edit.path}:{edit.line}" if edit.cell is None else f"{edit.path}, cell {edit.cell}, line {edit.line}"
-    return printable(f"{where}: {each.title} [{each.id}]")
+    return printable(f"{place_text(edit.path, edit.line, cell=edit.cell)}: {each.title} [{each.id}]")
 
 
 def _tell(

@@ -10,7 +10,7 @@ from dataclasses import replace
 from ..analyzer.findings import Location
 from ..codemap.drift_match import Matching
 from ..codemap.drift_units import Units, units_of
-from ..codemap.source import SourceFile, parse_source, split_lines
+from ..codemap.source import SourceFile, parse_source
 from ..codemap.statements import location_of
 
 MOST_CHARACTERS = 400_000
@@ -60,7 +60,7 @@ def follow(path: str, old: str, new: str) -> Following | None:
 
 def _text(file: SourceFile, place: Location) -> list[str]:
     """The lines of a statement, the first from its beginning on, the last to its end."""
-    lines = list(split_lines(file.text)[place.line - 1 : place.end_line])
+    lines = list(file.lines[place.line - 1 : place.end_line])
     lines[-1] = lines[-1][: place.end_column - 1]
     lines[0] = lines[0][place.column - 1 :]
     return lines

@@ -61,9 +61,11 @@ class Publisher:
 
     def diagnostics(self, path: str, settings: Settings) -> dict[str, list[lsp.Diagnostic]]:
         """The diagnostics of one file, by the URI of the document: a notebook has one for each cell."""
-        notebook = self._notebook(path)
-        found: dict[str, list[lsp.Diagnostic]] = {} if notebook is not None else {self._uri_of(path): []}
-        for seen in self.shown(path, settings):
+        shown = self.shown(path, settings)
+        if self._notebook(path) is None:
+            return {self._uri_of(path): [self.diagnostic(seen) for seen in shown]}
+        found: dict[str, list[lsp.Diagnostic]] = {}
+        for seen in shown:
             assert seen.finding.location is not None
             found.setdefault(self.place(seen.finding.location)[0], []).append(self.diagnostic(seen))
         return found

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from ..analyzer.findings import Finding, Report
+from ..analyzer.findings import Report
 from ..codemap.fixes.base import Confirmation
 from ..codemap.project import Parses
 from ..codemap.survey import Survey
 from .elsewhere import located, without
 from .messages import Analyze, Analyzed, Index, Indexed, Recheck, Rechecked
+from .places import paths_of
 from .worker import JobError, OnProgress, run
 
 if TYPE_CHECKING:
@@ -175,12 +176,7 @@ def _analysis(trace: Path, options: Options, on_progress: OnProgress) -> Analysi
 
 def _paths(report: Report) -> set[str]:
     """The files that a report speaks of."""
-    return {spot.path for spot in report.hotspots}.union(*(_places(finding) for finding in report.findings))
-
-
-def _places(finding: Finding) -> set[str]:
-    related = {other.location.path for other in finding.related}
-    return related if finding.location is None else related | {finding.location.path}
+    return {spot.path for spot in report.hotspots}.union(*map(paths_of, report.findings))
 
 
 def _write(path: Path, text: str) -> None:

@@ -32,7 +32,7 @@ class Fit:
 
     def share(self, labels: Sequence[Label], text: str) -> float:
         """Share of the recorded functions that stand where they were recorded."""
-        named = [label for label in labels if label.name not in ("<module>",)]
+        named = [label for label in labels if label.name != "<module>"]
         file = _parsed(text)
         return sum(bool(_body(file, label)) for label in named) / len(named) if named else 1.0
 
@@ -40,7 +40,7 @@ class Fit:
 def _calls(trace: Trace) -> dict[str, list[tuple[Label, str]]]:
     """What each recorded function called, by recorded file: the function's label and the bare name called."""
     rows = trace.rows(Category.PYTHON_FUNCTION)
-    rows = rows[(trace.python_id[rows] != NONE)]
+    rows = rows[trace.python_id[rows] != NONE]
     order = np.argsort(trace.python_id[rows], kind="stable")
     ids, by_id = trace.python_id[rows][order], rows[order]
     if not len(ids):

@@ -50,11 +50,11 @@ class SourceStore:
         small = {path: text for path, text in texts.items() if len(text) <= _MOST_TEXT_BYTES // 4}
         with contextlib.suppress(OSError, UnicodeEncodeError):
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            for text in small.values():
-                file = self._folder / f"{blob_hash(text)}.z"
-                if not file.exists():
-                    _write(file, zlib.compress(text.encode("utf-8")))
             sources = {path: blob_hash(text) for path, text in small.items()}
+            for path, blob in sources.items():
+                file = self._folder / f"{blob}.z"
+                if not file.exists():
+                    _write(file, zlib.compress(small[path].encode("utf-8")))
             _write(self._file_of(trace, root), msgspec.json.encode(sources))
             self._prune()
 

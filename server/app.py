@@ -24,7 +24,7 @@ from .features import code_action, code_lens, commands, configuration, hover, pr
 from .features.tag_action import TagActions
 from .folders import Folder
 from .log import ClientLog, send_log
-from .notebooks import SYNC, OpenNotebook, OpenNotebooks
+from .notebooks import SYNC, OpenNotebook, OpenNotebooks, opened_text
 from .process import WorkerProcess
 from .protocol import Protocol
 from .recorder import Recorder
@@ -95,7 +95,7 @@ class Server(LanguageServer):
     def documents(self) -> Iterable[Document]:
         """What the client has open: files, and notebooks as a whole."""
         opened = self.workspace.text_documents.values()
-        files = [one for one in opened if self.workspace.get_notebook_document(cell_uri=one.uri) is None]
+        files = [opened_text(one) for one in opened if self.workspace.get_notebook_document(cell_uri=one.uri) is None]
         return [*files, *self.notebooks()]
 
     def notebooks(self) -> Sequence[OpenNotebook]:

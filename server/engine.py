@@ -15,12 +15,13 @@ import platformdirs
 from ..analyzer.figures import format_ms
 from ..analyzer.findings import Severity
 from ..analyzer.trace.settle import is_complete
+from ..codemap.notebook import NOTEBOOK_SUFFIX
 from .client import Client, Document
 from .folders import Folder, Folders, Published
 from .indexing import Indexing
 from .memory import Memory
 from .messages import Analyze, Analyzed, Failed, Progress
-from .notebooks import OpenNotebook
+from .notebooks import NotebookText, OpenNotebook
 from .process import WorkerProcess
 from .publish import Publisher
 from .settings import Settings
@@ -350,18 +351,18 @@ class Engine:
 
     def locate(self, uri: str) -> tuple[Folder, str, int] | None:
         """The folder of a document, its path in it, and how many lines of its file's text stand above it: those of
-        the cells before, for a notebook's cell. None for what is not a file."""
+        the cells before, for a notebook's cell. None for what is not a file, and for a notebook's JSON."""
         for notebook in self._client.notebooks():
             if (cell := notebook.cell_of(uri)) is not None:
                 found = self.folders.locate(notebook.uri)
                 return None if found is None else (*found, cell.above)
         found = self.folders.locate(uri)
-        return None if found is None else (*found, 0)
+        return None if found is None or found[1].endswith(NOTEBOOK_SUFFIX) else (*found, 0)
 
     def overlay(self, folder: Folder) -> dict[str, str]:
         """The texts of the open documents in a folder, by path."""
         return {
-            path: document.stored if isinstance(document, OpenNotebook) else document.source
+            path: document.stored if isinstance(document, (OpenNotebook, NotebookText)) else document.source
             for document in self._client.documents()
             if (path := self._path(folder, document.uri))
         }

@@ -14,6 +14,7 @@ from pygls.workspace import TextDocument, Workspace
 
 from ..analyzer.findings import TextEdit
 from ..codemap.magics import plain_lines
+from ..codemap.notebook import NOTEBOOK_SUFFIX, read_notebook
 from ..codemap.source import split_lines
 from .documents import Replacement
 from .protocol import SourceDocument
@@ -79,6 +80,28 @@ class OpenNotebook:
                 yield cell, found[cell.uri]
 
 
+@dataclass(frozen=True, slots=True)
+class NotebookText:
+    """A `Document`: a notebook that is open as the text of its JSON, of which no line is one of its code."""
+
+    uri: str
+    version: int | None
+    stored: str
+    """The JSON."""
+
+    @property
+    def source(self) -> str:
+        """As plain Python; "" while the JSON is none."""
+        return _code_in(self.stored)
+
+
+def opened_text(document: TextDocument) -> TextDocument | NotebookText:
+    """An open text as the `Document` that it is."""
+    if not document.uri.endswith(NOTEBOOK_SUFFIX):
+        return document
+    return NotebookText(document.uri, document.version, document.source)
+
+
 class OpenNotebooks:
     """The open notebooks, each put together when the client tells of it."""
 
@@ -142,6 +165,11 @@ def _lines(source: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """A cell's lines as they are written, and as plain Python. Of a notebook's many cells one is typed in."""
     written = split_lines(source)
     return written, tuple(plain_lines(written))
+
+
+@lru_cache(maxsize=4)
+def _code_in(stored: str) -> str:
+    return read_notebook(stored.encode("utf-8", "replace")).text
 
 
 def _in_document(edit: TextEdit, cell: OpenCell) -> TextEdit:

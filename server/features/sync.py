@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types as lsp
 
+from ..notebooks import NotebookText, opened_text
 from ..protocol import SourceDocument
 from . import record_action
 
@@ -18,13 +19,13 @@ def register(server: Server) -> None:
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
     def did_open(params: lsp.DidOpenTextDocumentParams) -> None:
-        item = params.text_document
-        found = server.engine.folders.locate(item.uri)
+        uri = params.text_document.uri
+        found = server.engine.folders.locate(uri)
         if found is None:
             return
         folder, path = found
-        folder.uris[path] = item.uri
-        folder.state.sync(path, item.text)
+        folder.uris[path] = uri
+        folder.state.sync(path, opened_text(server.workspace.get_text_document(uri)).source)
         server.engine.publish(folder, path)
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)
@@ -35,8 +36,14 @@ def register(server: Server) -> None:
         if not isinstance(document, SourceDocument):
             return
         edits = document.take_edits()
-        if found is not None and found[0].state.edit(found[1], edits, document.source):
-            server.engine.publish(*found)
+        if found is None or found[0].state.text(found[1]) is None:
+            return
+        (folder, path), opened = found, opened_text(document)
+        if isinstance(opened, NotebookText):
+            folder.state.sync(path, opened.source)
+        else:
+            folder.state.edit(path, edits, opened.source)
+        server.engine.publish(folder, path)
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_SAVE)
     def did_save(params: lsp.DidSaveTextDocumentParams) -> None:

@@ -11,7 +11,7 @@ from torchtraceap.analyzer.findings import Related, TextEdit
 from torchtraceap.server.notebooks import OpenCell, OpenNotebook
 
 from ..codemap.notebooks import notebook_json
-from .clients import Client, actions, capabilities, edited, until
+from .clients import Client, actions, begin, capabilities, change_whole, edited, open_file, save, until
 from .reports import finding, place, report, write_trace
 
 CELLS = ("import torch", "%time warm()\ndef forward(x):\n    y = slow(x)\n    return y", "z = late(x)")
@@ -163,6 +163,33 @@ async def test_a_closed_notebook_is_told_of_at_its_top(client: Client, project: 
     )
     await until(lambda: len(shown(client, file.as_uri())) == 2, "the diagnostics at the top")
     await until(lambda: shown(client, model) == shown(client, last) == [], "the end of those in the cells")
+
+
+async def test_an_editor_that_opens_the_json_is_told_at_its_top(
+    client: Client, project: Path, file: Path, trace: None
+) -> None:
+    """No line of the JSON is one of the code: typing there moves nothing into it, and nothing is offered there."""
+    await begin(client, project)
+    uri = open_file(client, file)
+
+    def told() -> list[tuple[object, int, str]]:
+        found = [(d.code, d.range.start.line, d.message.split(":")[0]) for d in client.diagnostics.get(uri, ())]
+        return sorted(found, key=str)
+
+    both = [("late", 0, "`z = late(x)`"), ("slow", 0, "`y = slow(x)`")]
+    await until(lambda: told() == both, "the diagnostics, of the code")
+    shorter = notebook_json(*CELLS)
+    change_whole(client, uri, 2, shorter.decode())
+    await until(lambda: client.published[-1].version == 2, "the diagnostics of the edited text")
+    assert told() == both
+    for line in range(shorter.count(b"\n")):
+        where = lsp.Position(line, 0)
+        assert await client.text_document_hover_async(lsp.HoverParams(lsp.TextDocumentIdentifier(uri), where)) is None
+        assert await actions(client, uri, line) == []
+    assert not await client.text_document_code_lens_async(lsp.CodeLensParams(lsp.TextDocumentIdentifier(uri)))
+    change_whole(client, uri, 3, shorter.decode().replace("slow(x)", "fast(x)"))
+    save(client, uri)
+    await until(lambda: told() == both[:1], "the end of the cured one")
 
 
 def test_edits_behind_the_last_line_of_a_cell_stay_in_its_document() -> None:

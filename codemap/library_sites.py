@@ -8,11 +8,11 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..analyzer.findings import How, Location
+from ..analyzer.findings import Location
 from .index import FileIndex
 from .knowledge import Knowledge
 from .recorded import RecordedFiles
-from .statements import location_of, statement_at
+from .statements import location_of, qualname_at, statement_at
 
 _CREATES = r"(create_model\w*|from_pretrained|from_config|from_name|get_model|load\w*|build_model)"
 _BUILDERS = (
@@ -72,10 +72,7 @@ def _sites(index: FileIndex, own: set[str]) -> Iterator[Site]:
         statement = statement_at(index.file, node.lineno)
         if statement is None or isinstance(statement, (ast.Import, ast.ImportFrom)):
             continue
-        function = index.file.function_at(node.lineno)
-        location = location_of(
-            index.file, statement, function.qualname if function is not None else "<module>", How.STACK
-        )
+        location = location_of(index.file, statement, qualname_at(index.file, node.lineno))
         text = next((a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)), "")
         asked = [*dotted.split(".")[1:], *([text] if text else [])]
         if "hub" in asked and len(node.args) > 1 and isinstance(node.args[1], ast.Constant):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 
 from ..analyzer.trace.recording import RecordedModule, Recording
 from .building.roots import MOST_LEVELS
 from .knowledge import Knowledge
 from .modules import At, Basis, Module, Tensor
+from .paths import common_ending, path_parts
+from .statements import qualname_at
 
 _MOST_MODULES = 20_000
 _MOST_MODELS = 200
@@ -154,29 +155,17 @@ def _at(file: int, line: int, files: tuple[str, ...], known: Knowledge) -> At | 
     path = files[file] if 0 <= file < len(files) else ""
     if not path or line <= 0:
         return None
-    function = known.file(path).function_at(line)
-    return At(path, line, function.qualname if function is not None else "<module>")
+    return At(path, line, qualname_at(known.file(path), line))
 
 
 def _workspace_path(file: str, known: Knowledge) -> str:
     """The file of the workspace with the longest common ending; "" if none has its name, or several fit as well."""
-    parts = PurePosixPath(file.replace("\\", "/")).parts
-    if not parts:
-        return ""
+    parts = path_parts(file)
     scored = [
-        (_common(parts, PurePosixPath(path).parts), path)
+        (common_ending(parts, path_parts(path)), path)
         for path in known.workspace.paths()
         if path.rpartition("/")[2] == parts[-1]
     ]
     best = max((score for score, _ in scored), default=0)
     fitting = [path for score, path in scored if score == best]
     return fitting[0] if len(fitting) == 1 else ""
-
-
-def _common(one: tuple[str, ...], other: tuple[str, ...]) -> int:
-    count = 0
-    for left, right in zip(reversed(one), reversed(other), strict=False):
-        if left != right:
-            break
-        count += 1
-    return count

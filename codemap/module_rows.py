@@ -120,6 +120,12 @@ def shape_text(shape: Shape) -> str:
     return "x".join("?" if size is None else str(size) for size in shape) or "scalar"
 
 
+def shapes_text(shapes: Sequence[Shape], most: int) -> str:
+    """The first of the shapes, those that are known; `...` stands for further ones."""
+    known = [text for shape in shapes[:most] if (text := shape_text(shape))]
+    return ", ".join(known) + (", ..." if known and len(shapes) > most else "")
+
+
 def count_text(count: int, *, is_whole: bool = True) -> str:
     """`25.6 M`, `4.10 k`, `512`; with ">" before a figure that is a lower bound."""
     return _scaled(count, is_whole, ("", " k", " M", " G"))

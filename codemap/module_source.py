@@ -25,6 +25,7 @@ from .building.values import (
 )
 from .module_placed import PlacedCall
 from .modules import At, Basis, Module, Tensor, shape_of
+from .statements import qualname_at
 
 _MOST_TEXT = 60
 _MOST_MODULES = 20_000
@@ -126,8 +127,7 @@ class _Conversion:
         line = getattr(value.node, "lineno", 0)
         if not isinstance(value.node, ast.expr) or not line:
             return None
-        function = self._program.known.file(value.path).function_at(line)
-        return At(value.path, line, function.qualname if function is not None else "<module>")
+        return At(value.path, line, qualname_at(self._program.known.file(value.path), line))
 
     def _connections(self) -> Mapping[ModuleValue, tuple[str, ...]]:
         """Which modules get a module's output: its siblings, and of innermost modules other innermost ones."""

@@ -9,7 +9,7 @@ from itertools import pairwise
 from ..analyzer.figures import format_ms, place_text
 from .building.layers import bind_layer, layer_name
 from .building.signatures import Arguments
-from .module_rows import Row, count_text, rows_of, shape_text
+from .module_rows import Row, count_text, rows_of, shapes_text
 from .module_source import text_of
 from .modules import At, Model, Module
 
@@ -77,8 +77,8 @@ def _defaults(layer: str) -> Mapping[str, str]:
 
 def output_text(module: Module) -> str:
     """` -> 8x64x56x56`; "" where no output is known."""
-    shapes = [text for shape in module.outputs[:3] if (text := shape_text(shape))]
-    return f" -> {', '.join(shapes)}{', ...' if len(module.outputs) > 3 else ''}" if shapes else ""
+    text = shapes_text(module.outputs, 3)
+    return f" -> {text}" if text else ""
 
 
 def where_text(at: At) -> str:

@@ -21,7 +21,7 @@ from .knowledge import Knowledge
 from .labels import Kind, Label, parse_label
 from .matched import Matched
 from .paths import match_paths
-from .statements import Place, line_of, location_of, statement_at
+from .statements import Place, line_of, location_of, qualname_at, statement_at
 
 LEAST_CONFIDENCE = 0.3
 """Below it no line is named."""
@@ -89,9 +89,7 @@ class Stacks:
             spot = self._exact.line_of(row)
             if spot is not None and (statement := statement_at(self._known.file(spot.path), spot.line)) is not None:
                 file = self._known.file(spot.path)
-                function = file.function_at(spot.line)
-                qualname = function.qualname if function is not None else "<module>"
-                return Place(location_of(file, statement, qualname), spot.line)
+                return Place(location_of(file, statement, qualname_at(file, spot.line)), spot.line)
             row = int(self._tree.parent[row])
         return None
 

@@ -88,6 +88,17 @@ def line_of(node: ast.AST) -> int:
     return node.lineno  # pyright: ignore[reportAttributeAccessIssue]
 
 
+def first_line(node: ast.stmt) -> int:
+    """The line of the statement, or of its first decorator."""
+    return min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", ()))])
+
+
+def qualname_at(file: SourceFile, line: int) -> str:
+    """The innermost function that holds `line`; "<module>" outside all."""
+    function = file.function_at(line)
+    return function.qualname if function is not None else "<module>"
+
+
 def statement_at(file: SourceFile, line: int) -> ast.stmt | None:
     """The innermost statement whose own lines (a block's header only) include `line`."""
     found: ast.stmt | None = None
@@ -97,7 +108,7 @@ def statement_at(file: SourceFile, line: int) -> ast.stmt | None:
             if not isinstance(child, (ast.stmt, ast.ExceptHandler, ast.match_case)):
                 continue
             if isinstance(child, ast.stmt):
-                first = min([child.lineno, *(d.lineno for d in getattr(child, "decorator_list", ()))])
+                first = first_line(child)
                 if not first <= line <= (child.end_lineno or first):
                     continue
                 if line <= max(header_end(child)[0], child.lineno):

@@ -22,7 +22,7 @@ from ...analyzer.trace.limits import TraceError
 from ...codemap.in_cells import model_in_cells
 from ...codemap.knowledge import Knowledge
 from ...codemap.models import find_models, has_sizes
-from ...codemap.module_rows import Row, bytes_text, count_text, rows_of, shape_text
+from ...codemap.module_rows import Row, bytes_text, count_text, rows_of, shapes_text
 from ...codemap.module_text import where_text
 from ...codemap.modules import Basis, Model, Module
 from ...codemap.project import open_workspace
@@ -171,8 +171,7 @@ def _cells(row: Row, has_times: bool) -> list[Text]:
             Text(count_text(totals.parameters, is_whole=totals.is_whole)),
             Text(bytes_text(totals.bytes, is_whole=totals.is_whole)),
         ]
-    shapes = [text for shape in module.outputs[:2] if (text := shape_text(shape))]
-    cells.append(Text(", ".join(shapes) + (", ..." if len(module.outputs) > 2 and shapes else "")))
+    cells.append(Text(shapes_text(module.outputs, 2)))
     if has_times:
         cells.append(Text("" if row.us_per_step is None else format_ms(row.us_per_step)))
         cells.append(Text("" if row.step_pct is None else format_pct(row.step_pct)))

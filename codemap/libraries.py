@@ -16,6 +16,7 @@ from ..analyzer.findings import How
 from ..analyzer.timeline.model import Phase, Timeline
 from ..analyzer.trace.model import NONE, Category
 from .building.layers import LAYERS
+from .expressions import last_name
 from .knowledge import Knowledge
 from .labels import Kind, Label, parse_label
 from .library_sites import Site, find_sites
@@ -150,10 +151,10 @@ class Libraries:
         names = set()
         while pending:
             node = pending.pop()
-            if isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute)):
-                names.add(node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id)
+            if isinstance(node, ast.Call):
+                names.add(last_name(node.func))
             pending.extend(child for child in children(node) if not isinstance(child, ast.stmt))
-        return frozenset(names)
+        return frozenset(names - {""})
 
     def _only_model(self, row: int) -> Site | None:
         """The only call that builds a model in a program without modules of its own, for work of its passes."""

@@ -17,7 +17,6 @@ _MARKER_WORDS = ("record_function", "RecordFunction", "nvtx")
 """A file that opens a range holds one of these."""
 _MOST_FILES = 150
 
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 FunctionDef = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -160,7 +159,7 @@ def _templates(node: FunctionDef, known: Mapping[str, _Helper], owner: ClassFact
     """Names of the ranges that a function opens for somebody else: round its `yield`, in a function that it returns,
     or by handing the marker out."""
     inner = [part for child in node.body for part in ast.walk(child)]
-    is_helper = any(isinstance(part, (ast.Yield, *_DEFINITIONS)) for part in inner)
+    is_helper = any(isinstance(part, ast.Yield | FunctionDef) for part in inner)
     returned = {part.value for part in inner if isinstance(part, ast.Return)}
     for call in inner:
         if not isinstance(call, ast.Call):

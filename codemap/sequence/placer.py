@@ -108,9 +108,9 @@ class SequencePlacer:
         left = _MOST_EVENTS
         for part in sorted(parts, key=len, reverse=True):
             if part.key not in known:
-                left -= len(part)
-                if left < 0:
+                if len(part) > left:
                     continue
+                left -= len(part)
                 known[part.key] = aligner.align(self._labels(part))
             aligned = known[part.key]
             one = _Found(part, aligned, [True] * len(part) if fits else aligned.firm())
@@ -121,25 +121,25 @@ class SequencePlacer:
     def _choose(self, parts: Sequence[Segment]) -> tuple[Aligner, bool] | None:
         """The program that fits a typical step best, and whether it does as a whole; None if it does nowhere."""
         steady = set(self._timeline.steps.steady.tolist())
-        is_whole = [self._timeline.phase[part.rows[0]] != Phase.BACKWARD for part in parts]
-        parts = [part for part, whole in zip(parts, is_whole, strict=True) if whole]
+        parts = [part for part in parts if self._timeline.phase[part.rows[0]] != Phase.BACKWARD]
         inside = [part for part in parts if int(self._timeline.steps.of[part.rows[0]]) in steady] or parts
         if not inside:
             return None
         typical = sorted(inside, key=len)[len(inside) // 2]
         labels = self._labels(typical)[:_MOST_TRIED]
-        best: tuple[float, Aligner, Aligned] | None = None
+        best: tuple[Aligner, Aligned] | None = None
         for program in programs(self._known, self._files, self._words(parts)):
             aligner = Aligner(program)
             aligned = aligner.align(labels)
-            cost = aligned.score
-            if best is None or cost < best[0]:
-                best = cost, aligner, aligned
-            if cost < _GOOD_COST:
+            if best is None or aligned.score < best[1].score:
+                best = aligner, aligned
+            if aligned.score < _GOOD_COST:
                 break
-        if best is None or best[0] > _LEAST_FITTING or (best[0] > _MOST_COST and not any(best[2].firm())):
+        if best is None:
             return None
-        return best[1], best[0] <= _MOST_COST
+        aligner, aligned = best
+        fits = aligned.score <= _MOST_COST
+        return (aligner, fits) if fits or (aligned.score <= _LEAST_FITTING and any(aligned.firm())) else None
 
     def _words(self, parts: Sequence[Segment]) -> frozenset[str]:
         """What the program's text is likely to hold: names of operators, ranges and classes of modules."""

@@ -5,14 +5,20 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import pytest
+
+from torchtraceap.analyzer.timeline.build import build_timeline
 from torchtraceap.analyzer.trace.model import Category
 from torchtraceap.codemap.knowledge import Knowledge
 from torchtraceap.codemap.project import open_workspace
+from torchtraceap.codemap.sequence import placer
 from torchtraceap.codemap.sequence.walker import MOST_NODES, Walker
 
+from ...builders import TraceBuilder, row_of
 from .programs import PROGRAMS
 from .recorded import place_program, placer_for, record_program
 
+_STEP = ("rand", "cumsum", "tanh")
 _HEAD = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n"
 
 
@@ -77,6 +83,22 @@ def test_a_huge_model_is_cut(tmp_path: Path) -> None:
     walker = _walked(source, tmp_path)
     assert len(walker.program.nodes) <= MOST_NODES + 1
     assert time.process_time() - start_s < 10
+
+
+def test_a_part_too_long_to_be_aligned_does_not_keep_the_others_from_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(placer, "_MOST_EVENTS", 20)
+    (tmp_path / "main.py").write_text("import torch\n\nfor _ in range(3):\n    torch.rand(4).cumsum(0).tanh()\n")
+    b = TraceBuilder(devices=())
+    outside, inside = [b.leaf(f"aten::{name}") for _ in range(10) for name in _STEP], []
+    for number in range(3):
+        with b.step(number):
+            inside += [b.leaf(f"aten::{name}") for name in _STEP]
+    trace = b.build()
+    placed = placer_for(build_timeline(trace), tmp_path)
+    assert {placed.locate(row_of(trace, handle)) for handle in outside} == {None}
+    assert [place and place.line for place in (placed.locate(row_of(trace, handle)) for handle in inside)] == [4] * 9
 
 
 def test_sizes_tell_which_branch_ran(tmp_path: Path) -> None:

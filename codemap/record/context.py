@@ -7,10 +7,13 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .options import DEFAULT_FOLDER, RecordOptions, name_problem
 from .reports import overhead
-from .session import Session
+
+if TYPE_CHECKING:
+    from .session import Session
 
 
 class Run:
@@ -56,6 +59,8 @@ def recording(
     if reason := name_problem(name):
         raise ValueError(reason)
     importlib.import_module("torch")
+    from .session import Session  # who only wants the options, as the command and the server do, does without
+
     Path(folder).mkdir(parents=True, exist_ok=True)
     options = RecordOptions(
         folder=os.fspath(folder),

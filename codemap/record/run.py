@@ -1,7 +1,8 @@
 """The start of a recorded process: called by the `sitecustomize` that `torchtraceap record` puts on the path.
 
-Nothing is imported for the program, and torch only when the program does. From outside the process looks as it
-would alone: its path, its environment for whatever it starts, another `sitecustomize`, its signals and exit code.
+Nothing is imported for the program, and torch only when the program does; the rest of the recorder comes with it, so
+that a Python without torch starts as quickly as it can. From outside the process looks as it would alone: its path, its
+environment for whatever it starts, another `sitecustomize`, its signals and exit code.
 """
 
 from __future__ import annotations
@@ -13,13 +14,15 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from .imports import after_import
 from .options import VARIABLE, RecordOptions, decode
 from .reports import Report, leave
-from .session import Session
+
+if TYPE_CHECKING:
+    from .session import Session
 
 
 def start(bootstrap: str) -> None:
@@ -32,44 +35,37 @@ def start(bootstrap: str) -> None:
         if options is not None:
             leave(Report(os.getpid()), options.reports)
             folder = os.getcwd()  # noqa: PTH109  as a string, however it is written
-            after_import("torch", lambda: _record(options, folder))
+            after_import("torch", lambda: record(options, folder))
 
 
-def _record(options: RecordOptions, folder: str) -> None:
-    record(options, folder)
-
-
-def record(options: RecordOptions, folder: str) -> Session:
+def record(options: RecordOptions, folder: str) -> None:
     """Begin to record; at the end of the process write what there is. torch has been imported."""
+    from .session import Session
+
     session = Session(options, folder, lambda report: leave(report, options.reports))
     session.install()
     atexit.register(session.finish)
-    _write_in_children(session, session.finish)
-    _write_when_terminated(session, session.finish)
-    return session
+    _write_in_children(session)
+    _write_when_terminated(session)
 
 
-def _write_in_children(session: Session, finish: Callable[[], None]) -> None:
+def _write_in_children(session: Session) -> None:
     """Children of multiprocessing may be the ranks of a job. Forked ones end without running what atexit holds."""
     util = importlib.import_module("multiprocessing.util")
     if multiprocessing.process.parent_process() is not None:
-        util.Finalize(None, finish, exitpriority=100)
+        util.Finalize(None, session.finish, exitpriority=100)
     if hasattr(os, "fork"):
-        util.register_after_fork(session, lambda _: util.Finalize(None, finish, exitpriority=100))
+        util.register_after_fork(session, lambda _: util.Finalize(None, session.finish, exitpriority=100))
 
 
-def _write_when_terminated(session: Session, finish: Callable[[], None]) -> None:
+def _write_when_terminated(session: Session) -> None:
     """On SIGTERM, unless the program has its own way with it; the process then ends by that signal all the same."""
     if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
         return
 
     def on_terminate(number: int, _: FrameType | None) -> None:
         signal.signal(number, signal.SIG_DFL)
-        session.finish_and(lambda: end(number))
-
-    def end(number: int) -> None:
-        finish()
-        os.kill(os.getpid(), number)
+        session.finish_and(lambda: os.kill(os.getpid(), number))
 
     signal.signal(signal.SIGTERM, on_terminate)
 

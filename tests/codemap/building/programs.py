@@ -8,8 +8,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from torchtraceap.codemap.building.program import Program
-from torchtraceap.codemap.building.roots import descendants
+from torchtraceap.codemap.building.heap import Budget
+from torchtraceap.codemap.building.program import STEPS_OF_ONE, Program
+from torchtraceap.codemap.building.roots import descendants, limited
 from torchtraceap.codemap.building.values import ModuleValue, Value
 from torchtraceap.codemap.knowledge import Knowledge
 from torchtraceap.codemap.project import open_workspace
@@ -32,9 +33,15 @@ def program_of(tmp_path: Path, **texts: str) -> Program:
     return program_in(tmp_path)
 
 
+def named(program: Program, path: str, name: str) -> Value:
+    """What a name of a file's top level stands for."""
+    machine = program.machine
+    return limited(machine, Budget(STEPS_OF_ONE), lambda: machine.lookup(name, machine.file(path)))
+
+
 def value_of(tmp_path: Path, text: str, name: str = "value") -> Value:
-    """What a name of a file stands for."""
-    return program_of(tmp_path, main=text).named("main.py", name)
+    """What a name of a file stands for that is a program of its own."""
+    return named(program_of(tmp_path, main=text), "main.py", name)
 
 
 @cache

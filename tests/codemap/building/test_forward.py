@@ -8,7 +8,7 @@ from torchtraceap.codemap.building.forward import follow
 from torchtraceap.codemap.building.roots import descendants
 from torchtraceap.codemap.building.values import ModuleValue
 
-from .programs import ran, style
+from .programs import named, ran, style
 
 torch = pytest.importorskip("torch")
 
@@ -42,7 +42,7 @@ def test_every_feature_map_has_its_real_size(name):
     program, path = style(name)
     if name == "package/train":
         program.roots()
-    model, example = program.named(path, "model"), program.named(path, "example")
+    model, example = named(program, path, "model"), named(program, path, "example")
     assert isinstance(model, ModuleValue)
     forward = follow(program.machine, model, (example,))
     assert forward.is_whole

@@ -10,14 +10,24 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from torchtraceap.codemap.building.assignments import assign
 from torchtraceap.codemap.building.forward import follow
-from torchtraceap.codemap.building.program import Program
+from torchtraceap.codemap.building.operators import items_of
 from torchtraceap.codemap.building.roots import descendants, has_known_sizes
-from torchtraceap.codemap.building.signatures import Arguments
-from torchtraceap.codemap.building.values import MORE, ModuleValue, TensorValue, Unknown, is_known
+from torchtraceap.codemap.building.signatures import Arguments, bind, signature_of
+from torchtraceap.codemap.building.values import (
+    MORE,
+    ClassValue,
+    Frame,
+    ModuleValue,
+    Names,
+    TensorValue,
+    Unknown,
+    is_known,
+)
 from torchtraceap.codemap.module_source import source_models
 
-from .programs import STYLES, program_of, value_of
+from .programs import STYLES, named, program_of, value_of
 
 HEAD = "import torch\nfrom torch import nn\n"
 HOSTILE = {
@@ -77,7 +87,7 @@ HOSTILE = {
 def test_hostile_source_is_survived(tmp_path, name):
     program = program_of(tmp_path, main=HEAD + HOSTILE[name] + "\n")
     start = time.process_time()
-    program.named("main.py", "value")
+    named(program, "main.py", "value")
     source_models(program)
     assert time.process_time() - start < 10.0
 
@@ -88,12 +98,12 @@ def test_files_that_import_one_another_end(tmp_path):
         a="from b import *\nfrom b import x\nimport b\ny = 1\nvalue = b.z",
         b="from a import *\nfrom a import y\nx = y\nz = 2\n",
     )
-    assert program.named("a.py", "value") == 2
+    assert named(program, "a.py", "value") == 2
 
 
 def test_a_broken_file_is_empty(tmp_path):
     program = program_of(tmp_path, main="def f(:\n", good="from main import Net\nvalue = Net()\n")
-    assert isinstance(program.named("good.py", "value"), Unknown)
+    assert isinstance(named(program, "good.py", "value"), Unknown)
     assert program.roots() == ()
 
 
@@ -185,13 +195,13 @@ def test_what_cannot_be_decided_is_unknown_with_its_alternatives(tmp_path):
         "body, head, extra = build(random.random(), int(input()))\n"
     )
     program = program_of(tmp_path, main=text)
-    head, extra, body = (program.named("main.py", name) for name in ("head", "extra", "body"))
+    head, extra, body = (named(program, "main.py", name) for name in ("head", "extra", "body"))
     assert isinstance(head, Unknown)
     assert [one.name for one in head.alternatives if isinstance(one, ModuleValue)] == ["Linear", "Identity"]
     assert isinstance(extra, Unknown) and None in extra.alternatives
     assert isinstance(body, ModuleValue) and body.has_more
     assert [child.name for child in body.children()] == ["0", "1"]
-    assert program.items(body) is not None and program.items(body)[-1] is MORE  # type: ignore[index]
+    assert body.items()[-1] is MORE
 
 
 def test_a_branch_that_cannot_be_decided_leaves_no_trace_of_the_other(tmp_path):
@@ -232,26 +242,29 @@ def test_forward_can_be_asked_about(tmp_path):
         "        return x\n"
         "model = Net()\n"
     )
-    program: Program = program_of(tmp_path, main=text)
+    program = program_of(tmp_path, main=text)
+    machine = program.machine
     (model,) = program.roots()
-    scope = program.method_scope(model, "forward")
-    assert scope is not None
+    forward = program.method(model, "forward")
+    assert forward is not None
+    names = bind(signature_of(forward.node.args), Arguments([model]), forward.defaults)
+    frame = Frame(forward.path, Names(names), forward.frame, forward, forward.owner)
 
     def ask(expression):
-        return program.evaluate(ast.parse(expression, mode="eval").body, scope)
+        return machine.evaluate(ast.parse(expression, mode="eval").body, frame)
 
     assert ask("self.down is not None") is False
     assert ask("mask is None") is True
-    assert program.items(ask("range(self.depth)")) == [0, 1, 2]
+    assert items_of(machine, ask("range(self.depth)")) == [0, 1, 2]
     blocks = ask("self.blocks")
-    assert isinstance(blocks, ModuleValue) and program.items(blocks) == blocks.items()
-    program.execute(ast.parse("n = len(self.blocks)").body, scope)
+    assert isinstance(blocks, ModuleValue) and items_of(machine, blocks) == blocks.items()
+    machine.execute(ast.parse("n = len(self.blocks)").body, frame)
     assert ask("n") == 3
-    program.bind(ast.parse("i = 0").body[0].targets[0], 1, scope)  # type: ignore[attr-defined]
+    assign(machine, ast.parse("i = 0").body[0].targets[0], 1, frame)  # type: ignore[attr-defined]
     assert ask("self.blocks[i]") is blocks.items()[1]
     assert isinstance(ask("x"), Unknown)
-    assert program.method_scope(model, "no_such_method") is None
-    assert isinstance(program.evaluate(ast.parse("self(x)", mode="eval").body, scope), Unknown)
+    assert program.method(model, "no_such_method") is None
+    assert isinstance(ask("self(x)"), Unknown)
 
 
 def test_a_class_can_be_built_with_other_arguments(tmp_path):
@@ -262,13 +275,14 @@ def test_a_class_can_be_built_with_other_arguments(tmp_path):
         "        self.fc = nn.Linear(width, 2)\n"
     )
     program = program_of(tmp_path, main=text)
-    cls = program.named("main.py", "Net")
+    cls = named(program, "main.py", "Net")
     (unbuilt,) = program.roots()
     assert unbuilt.node is None
     tensor = dict(unbuilt.attributes["fc"].tensors())["weight"]  # type: ignore[attr-defined]
     assert tensor.sizes is None and tensor.shape is not None
-    built = program.build(cls, Arguments([7]))  # type: ignore[arg-type]
-    assert built is not None
+    assert isinstance(cls, ClassValue)
+    built = program.machine.call(cls, Arguments([7]), cls.node, cls.frame)
+    assert isinstance(built, ModuleValue)
     assert dict(built.attributes["fc"].tensors())["weight"].sizes == (2, 7)  # type: ignore[attr-defined]
 
 

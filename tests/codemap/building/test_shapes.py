@@ -126,7 +126,7 @@ def shapes_of(value):
 def evaluated(tmp_path, expression):
     program = program_of(tmp_path, main=f"{HEAD}x = {IMAGE}\n")
     program.machine.on_call = lambda module, given, _node, _frame: output_of(module, given)
-    return program.evaluate(ast.parse(expression, mode="eval").body, program.file_scope("main.py"))
+    return program.machine.evaluate(ast.parse(expression, mode="eval").body, program.machine.file("main.py"))
 
 
 def output_of(module, given):

@@ -6,7 +6,7 @@ import pytest
 
 from torchtraceap.codemap.building.values import ModuleValue
 
-from .programs import evaluated_shapes, ran, real_shapes, style
+from .programs import evaluated_shapes, named, ran, real_shapes, style
 
 pytest.importorskip("torch")
 
@@ -32,7 +32,7 @@ def test_a_model_is_what_torch_builds(name, variable):
     program, path = style(name)
     if name == "package/train":
         program.roots()
-    found = program.named(path, variable)
+    found = named(program, path, variable)
     assert isinstance(found, ModuleValue)
     expected = real_shapes(ran(name)[variable])
     evaluated = evaluated_shapes(found)

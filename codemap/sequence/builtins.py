@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ..building.expressions import items_of
 from ..building.signatures import Arguments
 from ..building.values import MORE, Frame, LibraryValue, ObjectValue, TensorValue, Unknown, Value, join
 from .events import LOADER
+from .layers import note_shown
 from .shows import shown_by_function
-
-if TYPE_CHECKING:
-    from .walker import Walker
+from .walker import NUMBER, SURE, UNSURE, Generated, Number, Walker, holds_objects, may_be_tensor
 
 _PLAIN = frozenset(
     [
@@ -37,8 +34,6 @@ _GO_THROUGH = frozenset(("enumerate", "zip", "iter", "list", "tuple", "reversed"
 
 def walk_builtin(walker: Walker, callee: LibraryValue, given: Arguments, frame: Frame) -> Value:
     """What a function of Python's own gives, with the operators that it runs on tensors."""
-    from .layers import note_shown
-    from .walker import NUMBER, SURE, UNSURE, Number, holds_objects, may_be_tensor
 
     name = callee.name
     first = given.args[0] if given.args else None
@@ -90,8 +85,6 @@ def walk_builtin(walker: Walker, callee: LibraryValue, given: Arguments, frame: 
 
 def passed_on(name: str, given: Arguments) -> Value:
     """What goes through the items of a generator one by one gives; None if it is given none."""
-    from .walker import NUMBER, Generated
-
     if not any(isinstance(one, Generated) for one in given.args):
         return None
     items: list[Value] = []

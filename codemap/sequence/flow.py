@@ -13,6 +13,7 @@ from ..building.values import Frame, ObjectValue, TensorValue, Unknown, Value, j
 from .events import RANGE
 from .loops import walk_for, walk_while
 from .operands import ITERATE, operator_names, walk_index, walk_truth
+from .running import call_method
 from .walker import NUMBER, SURE, UNSURE, Generated, Number, Walker, may_be_tensor
 
 _RAISED = 3.0
@@ -110,8 +111,6 @@ def _match(walker: Walker, node: ast.Match, frame: Frame) -> Flow:
 
 
 def _with(walker: Walker, node: ast.With | ast.AsyncWith, frame: Frame) -> Flow:
-    from .running import call_method
-
     managers: list[Value] = []
     around = walker.within
     for item in node.items:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from ..automaton import NEVER
 from ..building.classes import find
@@ -13,9 +12,7 @@ from ..building.values import MORE, BoundMethod, Frame, FunctionValue, ModuleVal
 from .layer_inputs import layer_inputs
 from .program import Inputs
 from .shows import Shown, fast_path, shown_by_layer
-
-if TYPE_CHECKING:
-    from .walker import Walker
+from .walker import Walker
 
 
 def walk_module(walker: Walker, module: ModuleValue, given: Arguments, frame: Frame) -> Value:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from ..building.classes import find
 from ..building.heap import Raised
@@ -22,14 +21,14 @@ from ..building.values import (
     Unknown,
     Value,
 )
+from .builtins import passed_on, walk_builtin
 from .events import STEP
 from .layers import note_shown
 from .literals import literal_inputs
 from .quiet import NO_OPERATORS, NUMBERS
 from .shows import OPTIMIZER_NAMES, shown_by_function
+from .walker import NUMBER, UNSURE, Walker
 
-if TYPE_CHECKING:
-    from .walker import Walker
 _NUMERIC_LIBRARIES = ("numpy.", "math.", "random.", "time.", "os.", "scipy.", "PIL.", "cv2.", "json.", "itertools.")
 _TORCH = ("torch.", "torchvision.")
 _PASS_ON = frozenset(("islice", "cycle", "tqdm", "track", "takewhile", "chain"))
@@ -40,8 +39,6 @@ _OF_OPERATORS = ("torch.distributions.", "torch.nn.utils.rnn.", "torchvision.tra
 
 def walk_method(walker: Walker, callee: NativeMethod, given: Arguments, frame: Frame) -> Value:
     """A method of a tensor, a module or an object that a library has."""
-    from .walker import NUMBER
-
     of, name = callee.of, callee.name
     value = _tried(walker, callee, given, frame)
     if isinstance(of, ObjectValue) and name == "step" and of.dotted.startswith("torch.optim."):
@@ -80,8 +77,6 @@ def _tried(walker: Walker, callee: Value, given: Arguments, frame: Frame) -> Val
 
 def walk_library(walker: Walker, callee: LibraryValue, given: Arguments, frame: Frame) -> Value:
     """A function or class of a library called."""
-    from .builtins import passed_on, walk_builtin
-    from .walker import NUMBER
 
     dotted, name = callee.dotted, callee.name
     if dotted.startswith("builtins."):
@@ -119,8 +114,6 @@ def _walk_applied(walker: Walker, given: Arguments, frame: Frame) -> Value:
 
 
 def _walk_torch(walker: Walker, dotted: str, name: str, given: Arguments, value: Value, frame: Frame) -> Value:
-    from .walker import NUMBER
-
     if (
         name in NO_OPERATORS
         or name[:1].isupper()
@@ -148,8 +141,6 @@ def _torch_name(dotted: str, name: str) -> str:
 
 def note_named(walker: Walker, name: str, args: Sequence[Value], given: Arguments, *, is_sure: bool) -> None:
     """Note what a function or method of this name shows as; `args` with the object itself first."""
-    from .walker import UNSURE
-
     shown = shown_by_function(name)
     inputs = literal_inputs(name, args, given.kwargs)
     skip = 1.0 if is_sure else UNSURE

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from .. import operators
 from ..building.expressions import binary, compare, items_of, truth
@@ -12,9 +11,7 @@ from ..building.objects import get_item
 from ..building.statements import assign
 from ..building.values import MORE, Frame, LibraryValue, Names, TensorValue, Unknown, Value, join
 from .program import Inputs
-
-if TYPE_CHECKING:
-    from .walker import Walker
+from .walker import NUMBER, SURE, UNSURE, Generated, Number, Walker, holds_objects, may_be_tensor
 
 _MOST_UNROLLED = 64
 
@@ -49,8 +46,6 @@ def walk_expression(walker: Walker, node: ast.expr, frame: Frame) -> Value:
 
 def walk_truth(walker: Walker, node: ast.expr, value: Value) -> None:
     """Asking whether a value is true."""
-    from .walker import may_be_tensor
-
     if isinstance(node, (ast.BoolOp, ast.Constant)):
         return
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
@@ -62,8 +57,6 @@ def walk_truth(walker: Walker, node: ast.expr, value: Value) -> None:
 
 
 def _binary(walker: Walker, node: ast.BinOp, frame: Frame) -> Value:
-    from .walker import NUMBER, SURE, UNSURE, may_be_tensor
-
     left, right = walker.evaluate(node.left, frame), walker.evaluate(node.right, frame)
     if not may_be_tensor(left) and not may_be_tensor(right):
         value = binary(walker, node.op, left, right)
@@ -98,8 +91,6 @@ def shape_hints(value: Value) -> Inputs | None:
 
 
 def _unary(walker: Walker, node: ast.UnaryOp, frame: Frame) -> Value:
-    from .walker import NUMBER, SURE, UNSURE, may_be_tensor
-
     value = walker.evaluate(node.operand, frame)
     if isinstance(node.op, ast.Not):
         walk_truth(walker, node.operand, value)
@@ -115,8 +106,6 @@ def _unary(walker: Walker, node: ast.UnaryOp, frame: Frame) -> Value:
 
 
 def _compare(walker: Walker, node: ast.Compare, frame: Frame) -> Value:
-    from .walker import NUMBER, SURE, UNSURE, may_be_tensor
-
     left = walker.evaluate(node.left, frame)
     result: Value = True
     for op, other in zip(node.ops, node.comparators, strict=True):
@@ -175,8 +164,6 @@ def _choice(walker: Walker, node: ast.IfExp, frame: Frame) -> Value:
 
 
 def _subscript(walker: Walker, node: ast.Subscript, frame: Frame) -> Value:
-    from .walker import NUMBER, Number, may_be_tensor
-
     held = walker.evaluate(node.value, frame)
     index = walker.evaluate(node.slice, frame)
     if isinstance(held, Number):
@@ -189,8 +176,6 @@ def _subscript(walker: Walker, node: ast.Subscript, frame: Frame) -> Value:
 
 def walk_index(walker: Walker, node: ast.Subscript, held: Value, index: Value, *, is_store: bool = False) -> None:
     """`x[i, a:b, None]` of a tensor: one operator for each index, and one at the end."""
-    from .walker import may_be_tensor
-
     is_sure = isinstance(held, TensorValue)
     cost = 0.8 if is_sure else 0.06
     parts = index if isinstance(index, tuple) else (index,)
@@ -224,8 +209,6 @@ def _slice_inputs(part: Value) -> Inputs | None:
 
 
 def _attribute(walker: Walker, node: ast.Attribute, frame: Frame) -> Value:
-    from .walker import NUMBER, Number, may_be_tensor
-
     held = walker.evaluate(node.value, frame)
     if isinstance(held, Number):
         return Unknown("an attribute of a value that is not known")
@@ -240,16 +223,12 @@ def _attribute(walker: Walker, node: ast.Attribute, frame: Frame) -> Value:
 
 def _numbers(value: Value) -> Value:
     """A shape, its unknown sizes marked as numbers."""
-    from .walker import NUMBER
-
     if isinstance(value, tuple):
         return tuple(NUMBER if isinstance(size, Unknown) else size for size in value)
     return value
 
 
 def _formatted(walker: Walker, node: ast.FormattedValue, frame: Frame) -> Value:
-    from .walker import NUMBER, may_be_tensor
-
     value = walker.evaluate(node.value, frame)
     if may_be_tensor(value):
         walker.note(_FORMAT, 0.0, 0.05, node=node)
@@ -258,8 +237,6 @@ def _formatted(walker: Walker, node: ast.FormattedValue, frame: Frame) -> Value:
 
 
 def _text(walker: Walker, node: ast.JoinedStr, frame: Frame) -> Value:
-    from .walker import NUMBER
-
     parts = [walker.evaluate(part, frame) for part in node.values]
     if all(isinstance(part, str) for part in parts):
         return "".join(part for part in parts if isinstance(part, str))
@@ -271,8 +248,6 @@ def _text(walker: Walker, node: ast.JoinedStr, frame: Frame) -> Value:
 
 
 def _waited(walker: Walker, node: ast.Await | ast.YieldFrom | ast.Yield, frame: Frame) -> Value:
-    from .walker import Generated
-
     value = walker.evaluate(node.value, frame) if node.value is not None else None
     if isinstance(node, ast.Yield):
         walker.here.yields.append(value)
@@ -304,8 +279,6 @@ def _dict(walker: Walker, node: ast.DictComp, frame: Frame) -> Value:
 
 def _passes(walker: Walker, loops: Sequence[ast.comprehension], frame: Frame, run: Callable[[], None]) -> bool:
     """Nested loops of a comprehension; whether each pass was followed by itself."""
-    from .walker import NUMBER, UNSURE, Generated, Number, holds_objects, may_be_tensor
-
     loop, *rest = loops
     value = walker.evaluate(loop.iter, frame)
     if may_be_tensor(value):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from ..building.calls import is_generator
 from ..building.classes import find, is_module_class
@@ -28,9 +27,8 @@ from ..building.values import (
 from .layers import walk_layer, walk_module
 from .library import note_named, walk_library, walk_method, walk_step
 from .quiet import NO_OPERATORS, NUMBERS
+from .walker import NUMBER, Generated, Number, Walker
 
-if TYPE_CHECKING:
-    from .walker import Walker
 _MODULE_METHODS = frozenset(("forward", "__call__"))
 _LIBRARY_OBJECTS = ("torch.optim.", "torch.utils.data.", "torch.cuda.amp.GradScaler", "torch.amp.GradScaler")
 
@@ -77,8 +75,6 @@ def _library_object(callee: LibraryValue, given: Arguments) -> Value:
 
 
 def _walk_function(walker: Walker, callee: FunctionValue | BoundMethod, given: Arguments, frame: Frame) -> Value:
-    from .walker import Generated
-
     function = callee.function if isinstance(callee, BoundMethod) else callee
     if isinstance(callee, BoundMethod) and isinstance(callee.of, ModuleValue) and function.name == "forward":
         walker.forwards += 1
@@ -99,8 +95,6 @@ def _walk_function(walker: Walker, callee: FunctionValue | BoundMethod, given: A
 
 def _walk_unknown(walker: Walker, callee: Unknown, given: Arguments, frame: Frame) -> Value:
     """A call of something that is not known: of one of several things, or of anything with that name."""
-    from .walker import NUMBER, Number
-
     kinds = (FunctionValue, ModuleValue, BoundMethod, ClassValue, PartialValue, LibraryValue, NativeMethod, ObjectValue)
     choices = [one for one in callee.alternatives if isinstance(one, kinds)]
     if choices:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from .nodes import children
 from .source import SourceFile
-from .statements import header_end
+from .statements import first_line, header_end
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 MODULE = "<module>"
@@ -77,11 +77,6 @@ def units_of(file: SourceFile) -> Units:
     if known is None:
         known = file.derived[Units] = Units(file)
     return known
-
-
-def first_line(node: ast.stmt) -> int:
-    """The line of the statement, or of its first decorator."""
-    return min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", ()))])
 
 
 def _units(file: SourceFile) -> Iterator[Unit]:

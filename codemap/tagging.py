@@ -16,15 +16,17 @@ from dataclasses import dataclass
 
 from ..analyzer.findings import TextEdit
 from .edits import EditError, apply_edits
-from .fixes.bindings import bindings_of, walk_scope
+from .expressions import last_name
+from .fixes.bindings import FUNCTIONS, bindings_of, walk_scope
 from .fixes.edits import Patch
 from .fixes.imports import name_for
 from .fixes.outline import Outline, outline
 from .source import SourceFile
+from .statements import first_line as _first
 
 RANGE = "torch.profiler.record_function"
 _DEFAULT_INDENT = "    "
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
+_DEFINITIONS = (*FUNCTIONS, ast.ClassDef, ast.Import, ast.ImportFrom)
 _BODIES = ("body", "orelse", "finalbody")
 _NAMED = re.compile(r"record_function\(\s*[\"']([^\"']*)[\"']")
 
@@ -42,10 +44,7 @@ class Selected:
 
 def check_tag(file: SourceFile, first_line: int, last_line: int) -> None:
     """Raises EditError, saying why, where `tag_edits` has nothing to put a range round; a quick look for menus."""
-    known = outline(file)
-    if known is None:
-        raise EditError(f"the file cannot be parsed ({file.error})")
-    _check(known, select(known, first_line, last_line))
+    _checked(file, first_line, last_line)
 
 
 def tag_edits(file: SourceFile, first_line: int, last_line: int) -> tuple[TextEdit, ...]:
@@ -53,15 +52,11 @@ def tag_edits(file: SourceFile, first_line: int, last_line: int) -> tuple[TextEd
 
     Raises EditError, saying why, where there is nothing to put it round or it would change what the program does.
     """
-    known = outline(file)
-    if known is None:
-        raise EditError(f"the file cannot be parsed ({file.error})")
-    selected = select(known, first_line, last_line)
-    _check(known, selected)
+    known, selected = _checked(file, first_line, last_line)
     patch = Patch(known)
     called = name_for(patch, RANGE)
     _check_name(known, selected, called.partition(".")[0], patch)
-    indent = _indentation(known, selected)
+    indent = known.indentation(selected.statements[0])
     line = f'{indent}with {called}("{_name(known, selected)}"):{known.newline}'
     patch.insert(known.line_starts[selected.first_line - 1], line)
     deeper = _unit(known, indent)
@@ -70,6 +65,16 @@ def tag_edits(file: SourceFile, first_line: int, last_line: int) -> tuple[TextEd
     edits = patch.edits()
     _verify(known, selected, edits)
     return edits
+
+
+def _checked(file: SourceFile, first_line: int, last_line: int) -> tuple[Outline, Selected]:
+    """The statements on the lines, if a range may be put round them. Raises EditError."""
+    known = outline(file)
+    if known is None:
+        raise EditError(f"the file cannot be parsed ({file.error})")
+    selected = select(known, first_line, last_line)
+    _check(known, selected)
+    return known, selected
 
 
 # What is selected
@@ -134,10 +139,6 @@ def _shares_line(file: Outline, statement: ast.stmt) -> bool:
     return bool(file.text[start : file.span(statement)[0]].strip())
 
 
-def _first(statement: ast.stmt) -> int:
-    return min([statement.lineno, *(one.lineno for one in getattr(statement, "decorator_list", ()))])
-
-
 def _last(statement: ast.stmt) -> int:
     return statement.end_lineno or statement.lineno
 
@@ -172,7 +173,7 @@ def _check(file: Outline, selected: Selected) -> None:
 def _is_docstring(holder: ast.AST | None, statement: ast.stmt) -> bool:
     match statement:
         case ast.Expr(value=ast.Constant(value=str())):
-            has_one = isinstance(holder, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module))
+            has_one = isinstance(holder, (*FUNCTIONS, ast.ClassDef, ast.Module))
             return has_one and holder.body[0] is statement
         case _:
             return False
@@ -214,12 +215,9 @@ def _verify(file: Outline, selected: Selected, edits: Sequence[TextEdit]) -> Non
 def _name(file: Outline, selected: Selected) -> str:
     """`forward.attn`: the function, and what its first statement calls, else the first name in it; never one twice."""
     first = selected.statements[0]
-    function = next(
-        (scope.name for scope in file.scopes(first) if isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef))), ""
-    )
+    function = next((scope.name for scope in file.scopes(first) if isinstance(scope, FUNCTIONS)), "")
     nodes = [node for one in selected.statements for node in ast.walk(one)]
-    calls = [node.func for node in nodes if isinstance(node, ast.Call)]
-    called = [_identifier(call) for call in calls]
+    called = [last_name(node.func) for node in nodes if isinstance(node, ast.Call)]
     names = [*called, *(node.id for node in nodes if isinstance(node, ast.Name))]
     name = ".".join(part for part in (function, next(filter(None, names), "")) if part) or "block"
     taken = set(_NAMED.findall(file.text))
@@ -228,17 +226,6 @@ def _name(file: Outline, selected: Selected) -> str:
     while found in taken:
         found, number = f"{name}_{number}", number + 1
     return found
-
-
-def _identifier(call: ast.expr) -> str:
-    """The last name of what is called: `attn` of `self.blocks[0].attn(x)`; "" if it has none."""
-    if isinstance(call, ast.Attribute):
-        return call.attr
-    return call.id if isinstance(call, ast.Name) else ""
-
-
-def _indentation(file: Outline, selected: Selected) -> str:
-    return file.indentation(selected.statements[0])
 
 
 def _unit(file: Outline, indent: str) -> str:

@@ -37,8 +37,10 @@ class TagActions:
         if not is_asked_for or len(text) > MOST_CHARACTERS or MENTIONS not in text:
             return []
         first, last = lines_of(params.range)
+        from ...codemap.tagging import check_tag  # with the fixers behind it: the client is answered first
+
         try:
-            self._check(path, text, first, last)
+            check_tag(self._parsed(path, text), first, last)
         except EditError as error:
             log.debug("no range round lines %d to %d of %s: %s", first, last, path, error)
             return []
@@ -47,14 +49,9 @@ class TagActions:
 
     def edits(self, path: str, text: str, first_line: int, last_line: int) -> Sequence[TextEdit]:
         """The edit. Raises EditError where there can be none."""
-        from ...codemap.tagging import tag_edits  # with the fixers behind it: the client is answered first
+        from ...codemap.tagging import tag_edits
 
         return tag_edits(self._parsed(path, text), first_line, last_line)
-
-    def _check(self, path: str, text: str, first_line: int, last_line: int) -> None:
-        from ...codemap.tagging import check_tag
-
-        check_tag(self._parsed(path, text), first_line, last_line)
 
     def _parsed(self, path: str, text: str) -> SourceFile:
         from ...codemap.source import parse_source

@@ -16,9 +16,8 @@ import numpy as np
 from ..analyzer.trace.model import NONE, Category, IntArray, Trace
 from ..analyzer.trace.recording import ExactLines, Recording
 from .cells import match_cells
-from .git import blob_hashes
 from .matched import Matched
-from .paths import common_ending, path_parts
+from .paths import Hashes, by_basename, common_ending, likest, path_parts
 from .workspace import Workspace
 
 
@@ -39,13 +38,11 @@ class Exact:
         self._callers = _Table(recording.python_lines)
         self._operators = _Table(recording.operator_lines)
         self.has_any = bool(len(self._callers) or len(self._operators))
-        self._workspace = workspace
-        self._by_basename: dict[str, list[str]] = {}
+        self._root = workspace.root.as_posix().rstrip("/") + "/"
+        self._hashes = Hashes(workspace)
+        self._by_basename = by_basename(workspace.paths() if self.has_any or recording.sources else ())
         self._paths: dict[int, str] = {}
         """By index of the recorded file."""
-        if self.has_any or recording.sources:
-            for path in workspace.paths():
-                self._by_basename.setdefault(path.rpartition("/")[2], []).append(path)
         cells = match_cells(dict.fromkeys(recording.files, ()), workspace) if self.has_any else {}
         self._cells = {
             index: cells[file]
@@ -106,12 +103,10 @@ class Exact:
         """Of the workspace's files with the recorded text the one whose path is most like the recorded one."""
         blob = self._recording.sources.get(file, "").lower()
         absolute = self._absolute(file)
-        parts = path_parts(absolute)
-        named = self._by_basename.get(parts[-1], ()) if blob else ()
-        current = [path for path in named if blob in blob_hashes(self._workspace.text(path) or "")]
-        root = self._workspace.root.as_posix().rstrip("/") + "/"
-        path = absolute.removeprefix(root)
-        return path if path in current else _likest(parts, current)
+        named = self._by_basename.get(path_parts(absolute)[-1], ()) if blob else ()
+        current = self._hashes.having(blob, named)
+        path = absolute.removeprefix(self._root)
+        return path if path in current else likest(absolute, current)
 
     def _absolute(self, file: str) -> str:
         """The recorded path from the root of its machine, with "/"."""
@@ -146,12 +141,3 @@ def _whole(column: Iterable[int]) -> IntArray:
         return np.array(tuple(column), dtype=np.int64)
     except OverflowError:  # numbers that no trace holds
         return np.empty(0, np.int64)
-
-
-def _likest(parts: tuple[str, ...], paths: Iterable[str]) -> str:
-    """The path with the longest common ending; "" where several have it, or none has any."""
-    by_length: dict[int, list[str]] = {}
-    for path in paths:
-        by_length.setdefault(common_ending(parts, path_parts(path)), []).append(path)
-    best = by_length[max(by_length)] if by_length else []
-    return best[0] if len(best) == 1 else ""

@@ -13,6 +13,7 @@ from pathlib import PurePosixPath
 
 from .cells import match_cells
 from .codes import Codes
+from .git import blob_hashes
 from .labels import Label
 from .matched import Matched
 from .workspace import Workspace
@@ -29,13 +30,11 @@ def match_paths(frames: Iterable[Label], workspace: Workspace, codes: CodesOf) -
     by_owner: dict[str, list[Label]] = {}
     for label in frames:
         by_owner.setdefault(label.owner, []).append(label)
-    by_basename: dict[str, list[str]] = {}
-    for path in workspace.paths():
-        by_basename.setdefault(path.rpartition("/")[2], []).append(path)
+    by_name = by_basename(workspace.paths())
     candidates = {
         owner: found
         for owner, labels in by_owner.items()
-        if (named := by_basename.get(path_parts(owner)[-1]))
+        if (named := by_name.get(path_parts(owner)[-1]))
         and (found := _candidates(owner, labels, _likely(labels, named, workspace), codes, workspace))
     }
     # A copy of a project beside it fits as well: the folder that fits most of the recorded files decides.
@@ -116,6 +115,40 @@ def common_ending(a: Sequence[str], b: Sequence[str]) -> int:
             break
         count += 1
     return count
+
+
+def by_basename(paths: Iterable[str]) -> dict[str, list[str]]:
+    """Paths with "/" by their last part."""
+    found: dict[str, list[str]] = {}
+    for path in paths:
+        found.setdefault(path.rpartition("/")[2], []).append(path)
+    return found
+
+
+def likest(file: str, paths: Iterable[str]) -> str:
+    """The path with the longest common ending with a recorded one; "" where several have it, or there is none."""
+    by_length: dict[int, list[str]] = {}
+    for path in paths:
+        by_length.setdefault(common_ending(path_parts(file), path_parts(path)), []).append(path)
+    best = by_length[max(by_length)] if by_length else []
+    return best[0] if len(best) == 1 else ""
+
+
+class Hashes:
+    """What a workspace's files may hash to as git's blobs, worked out once for each."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._known: dict[str, frozenset[str]] = {}
+
+    def having(self, blob: str, paths: Iterable[str]) -> list[str]:
+        """Those of `paths` whose content has a hash."""
+        return [path for path in paths if blob in self._of(path)]
+
+    def _of(self, path: str) -> frozenset[str]:
+        if path not in self._known:
+            self._known[path] = blob_hashes(self._workspace.text(path) or "")
+        return self._known[path]
 
 
 def _root(path: str, owner: str) -> str:

@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import platformdirs
 
 from .disk import inside
 from .drift_store import SourceStore
-from .git import Repository, open_repository
-
-
-@dataclass(frozen=True, slots=True)
-class Version:
-    """A text that a file once had."""
-
-    text: str
-    origin: str
-    """In words, where it comes from: "commit 1a2b3c4d"."""
+from .git import Repository, blob_hashes, open_repository
 
 
 class History:
@@ -31,10 +22,9 @@ class History:
         self._root = root.resolve()
         self._traces = [Path(trace) for trace in traces]
         self._store = store
-        self._repository: Repository | None = None
-        self._is_open = False
         self._ran: dict[str, str] = {}
-        self._seen: Mapping[str, str] | None = None
+        self._commits: dict[int, tuple[str, ...]] = {}
+        """By time, the commits that may have been checked out."""
         self.recorded_ns = recorded_ns
         """When the trace was written (unix, ns); 0 if unknown. Where the trace itself tells a time, that counts."""
 
@@ -46,48 +36,57 @@ class History:
         repository = self.repository if missing else None
         return {**found, **(repository.texts(missing) if repository is not None else {})}
 
-    def seen(self, path: str) -> Version | None:
-        """The file's text when the trace was first placed; None if that was not here."""
-        blob = self._first_seen().get(path)
+    def seen(self, path: str) -> tuple[str, ...]:
+        """The file's text when the trace was first placed; none if that was not here."""
+        blob = self._first_seen.get(path)
         text = self._store.text(blob) if self._store is not None and blob is not None else None
-        return None if text is None else Version(text, "as it was when the trace was first analysed")
+        return () if text is None else (text,)
 
     def seen_files(self) -> frozenset[str]:
         """The files that the trace ran when it was first placed."""
-        return frozenset(self._first_seen())
+        return frozenset(self._first_seen)
 
+    @cached_property
     def _first_seen(self) -> Mapping[str, str]:
-        if self._seen is None:
-            known = (
-                [self._store.sources_of(trace, self._root) for trace in self._traces] if self._store is not None else []
-            )
-            self._seen = {path: blob for sources in known for path, blob in sources.items()}
-        return self._seen
+        store = self._store
+        known = [store.sources_of(trace, self._root) for trace in self._traces] if store is not None else []
+        return {path: blob for sources in known for path, blob in sources.items()}
 
-    def versions(self, path: str, time_ns: int) -> tuple[Version, ...]:
-        """The file's text in the commit that was checked out at a time, and in the first one made after it."""
+    def versions(self, path: str, time_ns: int, today: str | None = None) -> tuple[str, ...]:
+        """The file's text in the commit that was checked out at a time, and in the first one made after it; not where
+        it is that of `today`."""
         repository = self.repository
         if repository is None:
             return ()
-        commits = [commit for commit in (repository.commit_at(time_ns), repository.commit_after(time_ns)) if commit]
-        blobs = {commit: blob for commit in commits if (blob := repository.files(commit).get(path))}
-        texts = repository.texts(blobs.values())
-        return tuple(Version(texts[blob], f"commit {commit[:8]}") for commit, blob in blobs.items() if blob in texts)
+        blobs = [repository.files(commit).get(path, "") for commit in self._commits_about(time_ns)]
+        known = blob_hashes(today) if today is not None and any(blobs) else ()
+        texts = repository.texts(blob for blob in blobs if blob not in known)
+        return tuple(texts[blob] for blob in blobs if blob in texts)
 
     def files_at(self, time_ns: int) -> frozenset[str]:
         """The Python files of the commits that `versions` looks at."""
         repository = self.repository
         if repository is None:
             return frozenset()
-        commits = (repository.commit_at(time_ns), repository.commit_after(time_ns))
-        return frozenset(path for commit in commits if commit for path in repository.files(commit))
+        return frozenset(path for commit in self._commits_about(time_ns) for path in repository.files(commit))
+
+    def _commits_about(self, time_ns: int) -> tuple[str, ...]:
+        repository = self.repository
+        if time_ns not in self._commits and repository is not None:
+            commits = (repository.commit_at(time_ns), repository.commit_after(time_ns))
+            self._commits[time_ns] = tuple(commit for commit in commits if commit is not None)
+        return self._commits.get(time_ns, ())
 
     def files_of(self, blob: str) -> tuple[str, ...]:
         """The files of the commit that is checked out now which have this content."""
-        head = self.repository.head() if self.repository is not None else None
-        files = self.repository.files(head) if self.repository is not None and head else {}
-        return tuple(path for path, other in files.items() if other == blob)
+        return tuple(path for path, other in self._files_now.items() if other == blob)
 
+    @cached_property
+    def _files_now(self) -> Mapping[str, str]:
+        head = self.repository.head() if self.repository is not None else None
+        return self.repository.files(head) if self.repository is not None and head else {}
+
+    @cached_property
     def comes_with_trace(self) -> bool:
         """Whether the trace is part of the commit that is checked out: its sources are that commit's, not those of
         the time at which it was recorded."""
@@ -116,13 +115,10 @@ class History:
             if not self._store.sources_of(trace, self._root):
                 self._store.keep(trace, self._root, self._ran)
 
-    @property
+    @cached_property
     def repository(self) -> Repository | None:
         """The repository round the folder."""
-        if not self._is_open:
-            self._is_open = True
-            self._repository = open_repository(self._root)
-        return self._repository
+        return open_repository(self._root)
 
 
 def open_history(root: Path, traces: Iterable[Path]) -> History:

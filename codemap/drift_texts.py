@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from ..analyzer.trace.model import Category, Trace
 from .drift_fit import Fit
-from .drift_history import History, Version
-from .git import blob_hashes
+from .drift_history import History
 from .labels import Kind, Label, parse_label
-from .paths import common_ending, is_library, path_parts
+from .paths import Hashes, by_basename, common_ending, is_library, likest, path_parts
 from .source import parse_source
 from .workspace import Workspace
 
@@ -34,8 +34,6 @@ class Recorded:
     path: str
     """Where it stood, as a path of the workspace."""
     text: str
-    origin: str
-    """Where the text comes from, in words."""
     candidates: tuple[str, ...] = ()
     """Files of the workspace that it may have become, if it does not stand there any more."""
 
@@ -70,10 +68,7 @@ class _Finder:
         self._workspace = workspace
         self._history = history
         self._time_ns = recorded_at_ns(trace, history)
-        self._by_basename: dict[str, list[str]] = {}
-        for path in workspace.paths():
-            if path.endswith(".py"):
-                self._by_basename.setdefault(path.rpartition("/")[2], []).append(path)
+        self._by_basename = by_basename(path for path in workspace.paths() if path.endswith(".py"))
         self._recorded: dict[str, Recorded] = {}
         self._changed: set[str] = set()
         self._unchanged: set[str] = set()
@@ -95,11 +90,12 @@ class _Finder:
         """The recorded files whose hash is known."""
         sources = self._trace.recording.sources if self._trace.recording is not None else {}
         own = {file: blob.lower() for file, blob in sources.items() if not is_library(file) and file.endswith(".py")}
+        hashes = Hashes(self._workspace)
         lost: dict[str, tuple[str, str]] = {}
         for file, blob in own.items():
             named = self._by_basename.get(path_parts(file)[-1], ())
-            current = [path for path in named if blob in blob_hashes(self._workspace.text(path) or "")]
-            path = _likest(file, current or named)
+            current = hashes.having(blob, named)
+            path = likest(file, current or named)
             if current:
                 self._unchanged.add(path or current[0])
             else:
@@ -108,7 +104,7 @@ class _Finder:
         for file, (blob, path) in lost.items():
             if blob in texts:
                 candidates = () if path else self._heirs(texts[blob], blob)
-                self._add(path or _alias(file), texts[blob], "by its recorded hash", candidates)
+                self._add(path or _alias(file), texts[blob], candidates)
             elif path:
                 self._changed.add(path)
             elif moved := self._history.files_of(blob):
@@ -118,13 +114,14 @@ class _Finder:
     # By what fits
 
     def _by_fit(self, owner: str, labels: Sequence[Label]) -> None:
-        path = _likest(owner, self._by_basename.get(path_parts(owner)[-1], ()))
+        path = likest(owner, self._by_basename.get(path_parts(owner)[-1], ()))
         present = self._workspace.text(path) if path else None
         if not path or present is None:
             self._renamed(owner, labels)
             return
-        versions = [*self._seen(path), *self._versions(path)]
-        others = {version.text: version for version in reversed(versions) if version.text != present}
+        # Of texts that fit equally well the first counts: what was seen, then the later commit.
+        versions = (*self._history.seen(path), *reversed(self._history.versions(path, self._time_ns, present)))
+        others = [text for text in dict.fromkeys(versions) if text != present]
         fits = self._fit.share(labels, present) == 1.0
         if not others:
             if fits:
@@ -132,39 +129,33 @@ class _Finder:
             return
         # Of texts that fit equally well, today's counts if it was written before the recording.
         is_older = 0 < self._history.written_ns(path) <= self._time_ns
-        order = [Version(present, ""), *others.values()] if is_older or self._comes_with_trace() else [
-            *others.values(), Version(present, "")
-        ]  # fmt: skip
-        best = max(order, key=lambda version: self._fit.both(owner, labels, version.text))
-        if best.text == present:
+        order = [present, *others] if is_older or self._history.comes_with_trace else [*others, present]
+        best = max(order, key=lambda text: self._fit.both(owner, labels, text))
+        if best == present:
             if fits:
                 self._unchanged.add(path)
-        elif self._fit.share(labels, best.text) >= _LEAST_SHARE:
-            self._add(path, best.text, best.origin)
+        elif self._fit.share(labels, best) >= _LEAST_SHARE:
+            self._add(path, best)
 
-    def _versions(self, path: str) -> tuple[Version, ...]:
-        return self._history.versions(path, self._time_ns) if self._time_ns else ()
-
-    def _seen(self, path: str) -> tuple[Version, ...]:
-        seen = self._history.seen(path)
-        return () if seen is None else (seen,)
-
-    def _files_then(self) -> frozenset[str]:
-        return self._history.files_at(self._time_ns) if self._time_ns else frozenset()
-
-    def _comes_with_trace(self) -> bool:
-        return self._history.comes_with_trace()
+    @cached_property
+    def _past(self) -> tuple[tuple[Mapping[str, list[str]], Callable[[str], tuple[str, ...]]], ...]:
+        """The files that there were, by their last part, and what tells their texts: first what was seen."""
+        history, time_ns = self._history, self._time_ns
+        return (
+            (by_basename(history.seen_files()), history.seen),
+            (by_basename(history.files_at(time_ns)), lambda path: history.versions(path, time_ns)),
+        )
 
     def _renamed(self, owner: str, labels: Sequence[Label]) -> None:
         """A recorded file that the workspace has no more: by the repository, else by its functions and their lines."""
         names = [label for label in labels if not label.name.startswith("<")]
         if is_library(owner) or not names:
             return
-        for files, versions in ((self._history.seen_files(), self._seen), (self._files_then(), self._versions)):
-            old = _likest(owner, [file for file in files if file.rpartition("/")[2] == path_parts(owner)[-1]])
-            for version in versions(old) if old and old not in self._recorded else ():
-                if self._fit.share(labels, version.text) == 1.0:
-                    self._add(old, version.text, version.origin, self._heirs(version.text, ""))
+        for files, texts_of in self._past:
+            old = likest(owner, files.get(path_parts(owner)[-1], ()))
+            for text in texts_of(old) if old and old not in self._recorded else ():
+                if self._fit.share(labels, text) == 1.0:
+                    self._add(old, text, self._heirs(text, ""))
                     return
         fitting = [
             path for path in self._defining(names) if self._fit.share(names, self._workspace.text(path) or "") == 1
@@ -204,10 +195,10 @@ class _Finder:
         """The recorded file is one of the workspace under another name."""
         text = self._workspace.text(paths[0])
         if text is not None:
-            self._add(_alias(file), text, "under another name", (paths[0],))
+            self._add(_alias(file), text, (paths[0],))
 
-    def _add(self, path: str, text: str, origin: str, candidates: tuple[str, ...] = ()) -> None:
-        self._recorded[path] = Recorded(path, text, origin, candidates)
+    def _add(self, path: str, text: str, candidates: tuple[str, ...] = ()) -> None:
+        self._recorded[path] = Recorded(path, text, candidates)
 
     def _recorded_owners(self) -> Mapping[str, list[Label]]:
         """The frames of the trace by recorded file, each once."""
@@ -230,15 +221,6 @@ def _is_foreign(owner: str) -> bool:
 def _alias(file: str) -> str:
     """A recorded path as one of the workspace."""
     return "/".join(part for part in path_parts(file) if part not in ("/", "..") and not part.endswith(":"))
-
-
-def _likest(file: str, paths: Iterable[str]) -> str:
-    """The path with the longest common ending with a recorded one; "" where several have it, or none has any."""
-    by_length: dict[int, list[str]] = {}
-    for path in paths:
-        by_length.setdefault(common_ending(path_parts(file), path_parts(path)), []).append(path)
-    best = by_length[max(by_length)] if by_length else []
-    return best[0] if len(best) == 1 else ""
 
 
 def _is_same_file(owner: str, file: str) -> bool:

@@ -136,6 +136,20 @@ def test_what_was_seen_before_is_remembered_without_a_repository(tmp_path: Path)
     assert "removed or rewritten" in str(located(root, "matmul", History(root, [trace], store)))
 
 
+def test_what_was_seen_before_counts_more_than_a_later_commit_that_fits_as_well(tmp_path: Path) -> None:
+    root, store = write(tmp_path / "src", model=MODEL), SourceStore(tmp_path / "cache")
+    trace = tmp_path / "run.json"
+    trace.write_text("{}")
+    first = History(root, [trace], store)
+    located(root, "matmul", first)
+    first.keep()
+    write(root, model=MODEL.replace("z @ y", "y @ z"))
+    commit(root, at_s=RECORDED_S + 500)
+    write(root, model=MODEL + "# the end\n")
+    found = located(root, "matmul", History(root, [trace], store))
+    assert isinstance(found, Place) and found.location.line == 13 and found.note == ""
+
+
 def test_a_file_renamed_and_edited_is_found_by_what_was_seen_before(tmp_path: Path) -> None:
     root, store = write(tmp_path / "src", old__model=MODEL), SourceStore(tmp_path / "cache")
     trace = tmp_path / "run.json"
@@ -256,7 +270,7 @@ def test_a_place_that_is_a_whole_file_stays_that_file(tmp_path: Path) -> None:
     (tmp_path / "new").mkdir()
     git(tmp_path, "mv", "model.py", "new/net.py")
     workspace = open_workspace(tmp_path)
-    texts = Texts((Recorded("model.py", MODEL, "", ("new/net.py",)), Recorded("gone.py", "x = 1\n", "")))
+    texts = Texts((Recorded("model.py", MODEL, ("new/net.py",)), Recorded("gone.py", "x = 1\n")))
     drift = Drift(workspace, texts)
     where = Location("model.py", 1, 1, 1, 13, "<module>", How.OPERATOR, 0.4, Grain.FILE)
     assert drift.location(where) == replace(where, path="new/net.py")

@@ -41,10 +41,6 @@ class Repository:
         self._texts: dict[str, str | None] = {}
         self._trees: dict[str, Mapping[str, str]] = {}
 
-    def text(self, blob: str) -> str | None:
-        """The text of a Python file by its blob's hash; None if the repository does not have it."""
-        return self.texts([blob]).get(blob)
-
     def texts(self, blobs: Iterable[str]) -> Mapping[str, str]:
         """The texts of those of `blobs` that the repository has."""
         wanted = list(dict.fromkeys(blob for blob in blobs if _HASH.fullmatch(blob)))
@@ -108,19 +104,17 @@ class Repository:
 
     def _ask(self, *command: str) -> tuple[str, str]:
         """A command's answer and what it warns of."""
-        try:
-            done = _run(self._program, self._root, command, b"")
-        except (OSError, subprocess.SubprocessError):
+        done = _run(self._program, self._root, command)
+        if done is None:
             return "", "no answer"
         warning = done.stderr if done.returncode == 0 else done.stderr or b"failed"
         return done.stdout[:1_000_000].decode("utf-8", "replace").strip(), warning.decode("utf-8", "replace")
 
     def _run(self, *command: str, given: Iterable[str] = ()) -> bytes:
-        try:
-            done = _run(self._program, self._root, command, "".join(f"{line}\n" for line in given).encode())
-        except (OSError, subprocess.SubprocessError):
+        done = _run(self._program, self._root, command, "".join(f"{line}\n" for line in given).encode())
+        if done is None or done.returncode != 0 or len(done.stdout) > _MOST_LISTED:
             return b""
-        return done.stdout if done.returncode == 0 and len(done.stdout) <= _MOST_LISTED else b""
+        return done.stdout
 
 
 def open_repository(root: Path) -> Repository | None:
@@ -128,12 +122,11 @@ def open_repository(root: Path) -> Repository | None:
     program = shutil.which("git")
     if program is None or not root.is_absolute() or not any((up / ".git").exists() for up in (root, *root.parents)):
         return None
-    try:
-        done = _run(program, root, ("rev-parse", "--is-inside-work-tree", "--show-prefix"), b"")
-    except (OSError, subprocess.SubprocessError):
+    done = _run(program, root, ("rev-parse", "--is-inside-work-tree", "--show-prefix"))
+    if done is None or done.returncode != 0:
         return None
     lines = done.stdout.decode("utf-8", "surrogateescape").split("\n")
-    if done.returncode != 0 or lines[0] != "true":
+    if lines[0] != "true":
         return None
     return Repository(root, program, lines[1] if len(lines) > 1 else "")
 
@@ -171,16 +164,22 @@ def _batch(answer: bytes) -> dict[str, str | None]:
     return found
 
 
-def _run(program: str, root: Path, command: Iterable[str], given: bytes) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        [program, "--no-optional-locks", "--no-pager", "--no-replace-objects", *_SAFE, *command],
-        cwd=root,
-        env=_environment(),
-        input=given,
-        capture_output=True,
-        timeout=TIMEOUT_S,
-        check=False,
-    )
+def _run(
+    program: str, root: Path, command: Iterable[str], given: bytes = b""
+) -> subprocess.CompletedProcess[bytes] | None:
+    """What git did; None where it did not run to its end."""
+    try:
+        return subprocess.run(
+            [program, "--no-optional-locks", "--no-pager", "--no-replace-objects", *_SAFE, *command],
+            cwd=root,
+            env=_environment(),
+            input=given,
+            capture_output=True,
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
 
 
 def _environment() -> dict[str, str]:

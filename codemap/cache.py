@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
 import sys
 import tempfile
 from pathlib import Path
@@ -16,6 +15,7 @@ from pathlib import Path
 import msgspec
 import platformdirs
 
+from .disk import read_regular
 from .facts import FileFacts
 
 VERSION = 1
@@ -51,13 +51,7 @@ def cache_path(root: Path) -> Path:
 
 def load(path: Path) -> dict[str, Entry]:
     """What was stored, by path relative to the root; nothing if that cannot be used."""
-    try:
-        info = path.stat()
-        if not stat.S_ISREG(info.st_mode) or info.st_size > MOST_BYTES:
-            return {}
-        data = path.read_bytes()
-    except OSError:
-        return {}
+    data = read_regular(path, MOST_BYTES) or b""
     head = len(_MARK) + _DIGEST_BYTES
     if not data.startswith(_MARK) or data[len(_MARK) : head] != _digest(memoryview(data)[head:]):
         return {}

@@ -6,7 +6,7 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from .notebook import NOTEBOOK_SUFFIX, read_notebook
+from .notebook import NOTEBOOK_SUFFIX, Notebook, read_notebook
 from .source import decode
 
 
@@ -19,9 +19,21 @@ class ReadLimits:
     """Notebooks hold the pictures that their cells drew."""
     files: int = 20_000
 
-    def allows(self, path: str, size: int) -> bool:
-        """Whether a file of this size is read."""
-        return size <= (self.notebook_bytes if path.endswith(NOTEBOOK_SUFFIX) else self.file_bytes)
+    def most_bytes(self, path: str) -> int:
+        """The size up to which a file is read."""
+        return self.notebook_bytes if path.endswith(NOTEBOOK_SUFFIX) else self.file_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a file holds."""
+
+    text: str
+    """The Python text, which of a notebook is that of its cells."""
+    error: str = ""
+    """What is wrong with it; "" if nothing is."""
+    notebook: Notebook | None = None
+    """The notebook that it is."""
 
 
 def inside(root: Path, path: str) -> Path | None:
@@ -39,21 +51,24 @@ def inside(root: Path, path: str) -> Path | None:
 def read_inside(root: Path, path: str, limits: ReadLimits) -> bytes | None:
     """A file's content; None if it is no regular file inside `root`, too large, or cannot be read."""
     real = inside(root, path)
-    if real is None:
-        return None
+    return None if real is None else read_regular(real, limits.most_bytes(path))
+
+
+def read_regular(path: Path, most_bytes: int) -> bytes | None:
+    """A file's content; None if it is no regular file, larger than `most_bytes`, or cannot be read."""
     try:
-        info = real.stat()
+        info = path.stat()
         # Anything but a regular file (a pipe, a device) could block for ever.
-        if not stat.S_ISREG(info.st_mode) or not limits.allows(path, info.st_size):
+        if not stat.S_ISREG(info.st_mode) or info.st_size > most_bytes:
             return None
-        return real.read_bytes()
+        return path.read_bytes()
     except OSError:
         return None
 
 
-def text_of(path: str, data: bytes) -> tuple[str, str]:
-    """The Python text of a file, which for a notebook is that of its cells, and "" or what is wrong with it."""
-    if path.endswith(NOTEBOOK_SUFFIX):
-        notebook = read_notebook(data)
-        return notebook.text, notebook.error
-    return decode(data)
+def content_of(path: str, data: bytes) -> Content:
+    """What the bytes of the file `path` say."""
+    if not path.endswith(NOTEBOOK_SUFFIX):
+        return Content(*decode(data))
+    notebook = read_notebook(data)
+    return Content(notebook.text, notebook.error, notebook)

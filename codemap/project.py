@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from .disk import ReadLimits, read_inside
+from .disk import Content, ReadLimits, content_of, read_inside
 from .facts import FileFacts
-from .notebook import NOTEBOOK_SUFFIX, Notebook, parse_notebook, read_notebook
-from .source import BOM, SourceFile, decode, parse_source
+from .notebook import NOTEBOOK_SUFFIX, cells_of, parse_notebook
+from .source import BOM, SourceFile, parse_source
 from .survey import Survey
-
-_Content = tuple[str | None, str, Notebook | None]
-"""A file's text (None if it must not or cannot be read), what is wrong with it, and the notebook that it is."""
 
 
 class Parses:
@@ -23,11 +20,11 @@ class Parses:
         self._most = most
         self._files: dict[tuple[Path, str], SourceFile] = {}
 
-    def parse(self, root: Path, path: str, text: str, error: str, parse: Callable[[], SourceFile]) -> SourceFile:
-        """The parsed file; `error` is what is wrong with its encoding."""
+    def parse(self, root: Path, path: str, content: Content) -> SourceFile:
+        """The parsed file."""
         known = self._files.pop((root, path), None)
-        if known is None or error or known.text != text.removeprefix(BOM):
-            known = parse()
+        if known is None or content.error or not _is_of(known, content):
+            known = _parsed(path, content)
         self._files[root, path] = known  # the one used last comes last
         if len(self._files) > self._most:
             del self._files[next(iter(self._files))]
@@ -51,7 +48,7 @@ class ProjectWorkspace:
         self._overlay = dict(overlay)
         self._limits = limits
         self._max_age_s = max_age_s
-        self._contents: dict[str, _Content] = {}
+        self._contents: dict[str, Content | None] = {}
         self._files: dict[str, SourceFile | None] = {}
         self._facts: dict[str, FileFacts] = {}
         """Of unsaved texts."""
@@ -78,7 +75,8 @@ class ProjectWorkspace:
 
     def text(self, path: str) -> str | None:
         """The file's text, not parsed; None where `file` is."""
-        return self._content(path)[0]
+        content = self._content(path)
+        return None if content is None else content.text
 
     def facts(self, path: str) -> FileFacts:
         """What the file's text says at a glance."""
@@ -108,29 +106,22 @@ class ProjectWorkspace:
         return self._found[key]
 
     def _parse(self, path: str) -> SourceFile | None:
-        text, error, notebook = self._content(path)
-        if text is None:
+        content = self._content(path)
+        if content is None:
             return None
+        return _parsed(path, content) if self._parses is None else self._parses.parse(self._root, path, content)
 
-        def parse() -> SourceFile:
-            return parse_source(path, text, error) if notebook is None else parse_notebook(path, notebook)
-
-        return parse() if self._parses is None else self._parses.parse(self._root, path, text, error, parse)
-
-    def _content(self, path: str) -> _Content:
+    def _content(self, path: str) -> Content | None:
         if path not in self._contents:
             self._contents[path] = self._read(path)
         return self._contents[path]
 
-    def _read(self, path: str) -> _Content:
-        is_notebook = path.endswith(NOTEBOOK_SUFFIX)
-        if path in self._overlay:
-            text = self._overlay[path]
-            return _content(read_notebook(text.encode("utf-8", "replace"))) if is_notebook else (text, "", None)
-        data = read_inside(self._root, path, self._limits)
-        if data is None:
-            return None, "", None
-        return _content(read_notebook(data)) if is_notebook else (*decode(data), None)
+    def _read(self, path: str) -> Content | None:
+        if path not in self._overlay:
+            data = read_inside(self._root, path, self._limits)
+            return None if data is None else content_of(path, data)
+        text = self._overlay[path]
+        return content_of(path, text.encode("utf-8", "replace")) if path.endswith(NOTEBOOK_SUFFIX) else Content(text)
 
 
 def open_workspace(
@@ -152,5 +143,12 @@ def open_workspace(
     return ProjectWorkspace(survey, overlay or {}, limits, parses, max_age_s)
 
 
-def _content(notebook: Notebook) -> _Content:
-    return notebook.text, notebook.error, notebook
+def _is_of(file: SourceFile, content: Content) -> bool:
+    """Whether that is what the file was parsed from. The text of a notebook can be that of other cells as well."""
+    return file.text == content.text.removeprefix(BOM) and cells_of(file) == content.notebook
+
+
+def _parsed(path: str, content: Content) -> SourceFile:
+    if content.notebook is not None:
+        return parse_notebook(path, content.notebook)
+    return parse_source(path, content.text, content.error)

@@ -138,16 +138,16 @@ class Regions:
         if row != outer and (found := self._alignment(outer, path, header, body, qualname)) is not None:
             events, alignment = found
             starts = self._trace.ts_ns[events]
-            position = int(np.searchsorted(starts, self._trace.ts_ns[row], side="right")) - 1
-            match = alignment[max(position, 0)]
-            if match.action is not None and match.explained and match.confidence >= _SURE:
+            position = max(int(np.searchsorted(starts, self._trace.ts_ns[row], side="right")) - 1, 0)
+            match = alignment[position]
+            if (action := _sure_action(match)) is not None:
                 confidence = round(match.confidence * most, 3)
-                label = parse_label(self._trace.name_of(int(events[max(position, 0)])))
-                grain = Grain.LINE if self._runs_itself(path, match.action, label) else Grain.CALL
-                location = location_of(file, match.action.statement, qualname, how, confidence, grain)
+                label = parse_label(self._trace.name_of(int(events[position])))
+                grain = Grain.LINE if self._runs_itself(path, action, label) else Grain.CALL
+                location = location_of(file, action.statement, qualname, how, confidence, grain)
                 note = "" if grain is Grain.LINE else "somewhere inside what is called here"
-                place = Place(location, getattr(match.action.node, "lineno", location.line), (), note)
-                return place if grain is Grain.LINE else self._followed(found, max(position, 0), place) or place
+                place = Place(location, getattr(action.node, "lineno", location.line), (), note)
+                return place if grain is Grain.LINE else self._followed(found, position, place) or place
         grain = Grain.BLOCK if isinstance(header, (ast.With, ast.AsyncWith)) else Grain.FUNCTION
         location = location_of(file, header, qualname, how, _HEADER_CONFIDENCE, grain)
         return Place(location, location.line, (), "somewhere inside")
@@ -174,14 +174,13 @@ class Regions:
                 self._body(path, function.node, function.node, function.qualname), labels, Extent()
             )
         match = self._inner[key][position - first]
-        if match.action is None or not match.explained or match.confidence < _SURE:
-            return None
-        if not self._runs_itself(path, match.action, labels[position - first]):
+        inner = _sure_action(match)
+        if inner is None or not self._runs_itself(path, inner, labels[position - first]):
             return None
         confidence = round(match.confidence * call.location.confidence, 3)
         file, how = self._known.file(path), call.location.how
-        location = location_of(file, match.action.statement, function.qualname, how, confidence)
-        return Place(location, line_of(match.action.node), (replace(call.location, grain=Grain.LINE),))
+        location = location_of(file, inner.statement, function.qualname, how, confidence)
+        return Place(location, line_of(inner.node), (replace(call.location, grain=Grain.LINE),))
 
     def _runs_itself(self, path: str, action: Action, label: Label) -> bool:
         """Whether an action is expected to run an operator or module itself, not through a function of the program."""
@@ -229,6 +228,11 @@ class Regions:
             elif self._trace.cat[row] in (Category.USER_ANNOTATION, Category.PYTHON_FUNCTION):
                 pending.extend(int(child) for child in reversed(self._timeline.tree.children(row)))
         return np.array(found, dtype=np.int64)
+
+
+def _sure_action(match: Match) -> Action | None:
+    """What of the source an event is matched with, if that is sure enough to show its line."""
+    return match.action if match.explained and match.confidence >= _SURE else None
 
 
 def _is_at(match: Match, action: Action) -> bool:

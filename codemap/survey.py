@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from .cache import Entry, digest_of, load, store
-from .disk import ReadLimits, inside, read_inside, text_of
+from .disk import ReadLimits, content_of, inside, read_inside
 from .facts import FileFacts, facts_of
 from .walk import SUFFIXES, Listed, walk
 
@@ -145,7 +145,7 @@ class Survey:
         if old is not None and old.digest == digest:
             facts = old.facts
         else:
-            facts = facts_of(text_of(path, data)[0])
+            facts = facts_of(content_of(path, data).text)
             self._unstored += 1
         known[path] = Entry(listed.size, listed.mtime_ns, read_ns, digest, facts)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..analyzer.figures import format_ms
 from ..analyzer.findings import Finding, Fix, Safety
-from ..codemap.disk import text_of
+from ..codemap.disk import content_of
 from ..codemap.edits import compatible
 from ..codemap.fixes.base import Confirmation
 from .documents import differences
@@ -153,7 +153,7 @@ def _repair(folder: Folder, seen: Seen) -> bool:
 
 def _read(file: Path) -> str | None:
     try:
-        return text_of(file.name, file.read_bytes())[0]
+        return content_of(file.name, file.read_bytes()).text
     except OSError:
         return None
 

@@ -199,10 +199,7 @@ def _nonzero(values: FloatArray) -> FloatArray:
 def _mean(values: FloatArray) -> FloatArray:
     """Over the launches, shape (m, figures), those that have the figure."""
     known = ~np.isnan(values)
-    return _ratio(np.where(known, values, 0.0).sum(axis=0), known.sum(axis=0))
-
-
-def _ratio(sums: FloatArray, counts: IntArray) -> FloatArray:
+    sums, counts = np.where(known, values, 0.0).sum(axis=0), known.sum(axis=0)
     return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
 
 

@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from itertools import islice
 
 from ..trace.model import Category
+from ..trace.recording import MODULE_TAG
 from .model import Timeline
 from .roots import MODULE_PREFIX
-
-MODULE_TAG = "torchtraceap.module "
-"""Ranges of a recording run round module calls: `torchtraceap.module layer1.0.conv1 model.py:34`."""
 
 
 def tagged_path(name: str) -> str:

@@ -70,8 +70,8 @@ def place(timeline: Timeline) -> Roofline:
         np.add.at(time_ns, op[owned], trace.dur_ns[owned])
         _take_kernel_precision(timeline, precision, op)
     busy = costed & (time_ns > 0)
-    least = _measured_bytes(timeline, op, costs.bytes)
-    flops, moved = np.where(busy, costs.flops, np.nan), np.where(busy, least, np.nan)
+    moved = _measured_bytes(timeline, op, costs.bytes)
+    flops, moved = np.where(busy, costs.flops, np.nan), np.where(busy, moved, np.nan)
     peak = _peaks(timeline.device)[precision]
     with np.errstate(divide="ignore", invalid="ignore"):
         intensity = flops / moved

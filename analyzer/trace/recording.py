@@ -14,6 +14,9 @@ import msgspec
 SUFFIX = ".torchtraceap.json"
 DEVICE = "device"
 """Key of the driver's figures in `Recording.counters`."""
+MODULE_TAG = "torchtraceap.module "
+"""How ranges round module calls begin in the trace: `torchtraceap.module layer1.0.conv1 model.py:34`, the path in the
+model (`.` for the model itself) and the line that put the module there."""
 FORMAT = 1
 """Raised when an older reader would misread the file."""
 _TRACE_SUFFIXES = (".json", ".json.gz")
@@ -122,7 +125,7 @@ class Recording(msgspec.Struct, frozen=True):
     environment: dict[str, str] = {}
     """The variables that change how torch runs, where set."""
     steps_by: str = ""
-    """How steps were found: "optimizer", "module" or "program" (its own `prof.step()`)."""
+    """What parts the steps: "optimizer" or "module"; "" if none was seen."""
     warm_up_steps: int = 0
     light_step_us: tuple[float, ...] = ()
     """Duration of every step recorded without stacks."""

@@ -190,15 +190,14 @@ def _losses(model: Any, held_out: tuple[Any, Any]) -> Any:
         return functional.cross_entropy(model(held_out[0]), held_out[1], reduction="none")
 
 
-def _watched(model: Any, step: Callable[[Any], None], *, is_training: bool) -> AttentionExtra:
+def _watched(model: Any, step: Callable[[], None], steps: int) -> AttentionExtra:
     """The extra after some steps of its own."""
     from torchtraceap.codemap.record.attention import AttentionExtra
 
     extra = AttentionExtra(RecordOptions())
-    paths = {id(module): path for path, module in model.named_modules()}
-    extra.start(ExtraContext(RecordOptions(), {"model": model}, paths, is_training))
-    for _ in range(MEASURED_STEPS):
-        step(model)
+    extra.start(ExtraContext({"model": model}, {id(module): path for path, module in model.named_modules()}))
+    for _ in range(steps):
+        step()
     extra.stop()
     extra.finish(Recording(), Path())
     return extra
@@ -207,7 +206,7 @@ def _watched(model: Any, step: Callable[[Any], None], *, is_training: bool) -> A
 def _measured(model: Any, step: Callable[[Any], None], *, is_training: bool) -> dict[Key, float]:
     """Importance by layer and head, comparable over layers."""
     found: dict[Key, float] = {}
-    for name, tally in _watched(model, step, is_training=is_training).tallies():
+    for name, tally in _watched(model, lambda: step(model), MEASURED_STEPS).tallies():
         values = tally.gradient if is_training else tally.norm
         assert values is not None
         layer = int(name.split(".")[1])
@@ -240,19 +239,11 @@ def _agreement(measure: str, importance: Mapping[Key, float], ablated: _Ablated)
 
 def _cost(name: str, model: Any, step: Callable[[Any], None]) -> Iterator[Figure]:
     """CPU time of a step alone and while attention is watched, turn by turn."""
-    from torchtraceap.codemap.record.attention import AttentionExtra
-
-    paths = {id(module): path for path, module in model.named_modules()}
-    context = ExtraContext(RecordOptions(), {"model": model}, paths, name == "training")
     plain: list[float] = []
     watched: list[float] = []
     for _ in range(TIMED_STEPS):
         plain.append(_cpu_s(lambda: step(model)))
-        extra = AttentionExtra(RecordOptions())
-        extra.start(context)
-        watched.append(_cpu_s(lambda: step(model)))
-        extra.stop()
-        extra.finish(Recording(), Path())
+        _watched(model, lambda: watched.append(_cpu_s(lambda: step(model))), 1)
     yield Figure(name, "step_cpu_ms", 1000 * min(plain))
     yield Figure(name, "watched_cpu_ms", 1000 * min(watched))
     yield Figure(name, "overhead_pct", 100 * (min(watched) / min(plain) - 1))

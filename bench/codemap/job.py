@@ -32,10 +32,9 @@ class Job:
 
     def stamp(self) -> str:
         """A hash over the program and what records it."""
-        source = self.program.source
-        files = sorted(source.rglob("*.py")) if source.is_dir() else [source]
         recorders = [Path(__file__).with_name(name) for name in ("clock.py", "recorder.py")]
-        return hashlib.sha256(b"\0".join(file.read_bytes() for file in [*files, *recorders])).hexdigest()
+        files = [*self.program.files, *recorders]
+        return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

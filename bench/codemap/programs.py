@@ -38,20 +38,24 @@ class Program:
         return "main.py" if self.source.is_dir() else self.source.name
 
     @property
+    def files(self) -> list[Path]:
+        """All of its source."""
+        return sorted(self.source.rglob("*.py")) if self.source.is_dir() else [self.source]
+
+    @property
     def is_held_out(self) -> bool:
         """Whether its misplacements are not looked at."""
         return self.name in HELD_OUT
 
     def lacks(self) -> str:
         """The library that it needs and that is not installed; "" if it can run."""
-        files = sorted(self.source.rglob("*.py")) if self.source.is_dir() else [self.source]
-        needed = {name for file in files for name in _OPTIONAL.findall(file.read_text("utf-8"))}
+        needed = {name for file in self.files for name in _OPTIONAL.findall(file.read_text("utf-8"))}
         return next((name for name in sorted(needed) if find_spec(name) is None), "")
 
 
 def programs(names: list[str]) -> list[Program]:
     """Those named, or all; in order of name. Raises SystemExit for a name that there is none of."""
-    found = [Program(path.stem, path) for path in sorted(SCRIPTS.glob("*.py")) if path.name != "__init__.py"]
+    found = [Program(path.stem, path) for path in sorted(SCRIPTS.glob("*.py"))]
     found += [Program(path.parent.name, path.parent) for path in sorted(SCRIPTS.glob("*/main.py"))]
     known = {program.name for program in found}
     if unknown := [name for name in names if name not in known]:

@@ -112,16 +112,11 @@ def _verdict(truth: Truth, place: Place | None, workspace: Workspace) -> Verdict
         return Verdict(truth, None, has_line=False, is_right=False, is_exact=False, is_function=False)
     mark, where = truth.mark, place.location
     is_file = where.path == mark.path
-    has_line = names_line(place)
+    has_line = where.grain is Grain.LINE
     file = workspace.file(mark.path)
     is_right = has_line and is_file and file is not None and _is_same(file, where.line, mark.line)
     is_function = is_file and _plain(where.qualname) == _plain(mark.function)
     return Verdict(truth, place, has_line, is_right, is_right and place.line == mark.line, is_function)
-
-
-def names_line(place: Place) -> bool:
-    """Whether a place is meant as a line; not where it only says which function or range."""
-    return place.location.grain is Grain.LINE and place.note != "somewhere inside"
 
 
 def _is_same(file: SourceFile, line: int, other: int) -> bool:
@@ -135,10 +130,10 @@ def _plain(qualname: str) -> str:
 
 def shares_of(verdicts: Sequence[Verdict]) -> Shares:
     """The shares of judged operators."""
-    total = sum(verdict.truth.weight_ns for verdict in verdicts)
+    total = _weight(verdicts)
 
     def share(chosen: Iterator[Verdict]) -> float:
-        return 100.0 * sum(verdict.truth.weight_ns for verdict in chosen) / total
+        return 100.0 * _weight(chosen) / total
 
     return Shares(
         line_pct=share(v for v in verdicts if v.is_right),
@@ -151,7 +146,7 @@ def shares_of(verdicts: Sequence[Verdict]) -> Shares:
 
 def _misses(verdicts: Sequence[Verdict]) -> Iterator[Miss]:
     """The misses that weigh most first."""
-    total = sum(verdict.truth.weight_ns for verdict in verdicts)
+    total = _weight(verdicts)
     groups: dict[tuple[str, str], list[Verdict]] = {}
     for verdict in verdicts:
         if not verdict.is_right:
@@ -163,7 +158,7 @@ def _misses(verdicts: Sequence[Verdict]) -> Iterator[Miss]:
         yield Miss(100.0 * _weight(group) / total, len(group), names, truth, found)
 
 
-def _weight(group: Sequence[Verdict]) -> int:
+def _weight(group: Iterable[Verdict]) -> int:
     return sum(verdict.truth.weight_ns for verdict in group)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from .classes import ABSENT
 from .module_methods import MODULE_METHODS
 from .objects import delete_attribute, get_attribute, set_attribute
+from .operators import FAULTS, MOST_ITEMS
 from .sequence_functions import SEQUENCE_FUNCTIONS
 from .signatures import Arguments
 from .type_checks import TYPE_FUNCTIONS
@@ -30,7 +31,6 @@ from .values import (
 if TYPE_CHECKING:
     from .machine import Machine
 
-_FAULTS = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError)
 _MOST_TEXT = 2_000
 _COMPUTED: Mapping[str, Callable[..., object]] = {
     "abs": abs,
@@ -71,7 +71,7 @@ def _computed(machine: Machine, name: str, given: Arguments) -> Value:
         return Unknown("computed from a value that is not known")
     if name in ("min", "max", "sum") and len(args) == 1:
         machine.budget.step(len(args[0]) if isinstance(args[0], (list, tuple, range)) and len(args[0]) < 10**6 else 1)
-        if isinstance(args[0], range) and len(args[0]) > 10_000:
+        if isinstance(args[0], range) and len(args[0]) > MOST_ITEMS:
             return Unknown("too large")
     if (
         name in ("str", "repr", "int")
@@ -85,7 +85,7 @@ def _computed(machine: Machine, name: str, given: Arguments) -> Value:
         return Unknown("computed by a key")
     try:
         return _COMPUTED[name](*args, **kwargs)
-    except _FAULTS:
+    except FAULTS:
         return Unknown("cannot be computed")
 
 
@@ -99,7 +99,7 @@ def _number(value: Value) -> Value:
 def _is_plain(value: Value) -> bool:
     is_plain = value is None or isinstance(value, (int, float, str, complex, list, tuple, dict, set, range, bytes))
     if isinstance(value, (list, tuple, set)):
-        return all(_is_plain(item) for item in value) if len(value) <= 10_000 else False
+        return all(_is_plain(item) for item in value) if len(value) <= MOST_ITEMS else False
     return is_plain and is_known(value)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ..expressions import last_name
@@ -219,24 +221,18 @@ def parts_used(cls: ClassValue) -> frozenset[str]:
     return frozenset(found)
 
 
-class _constructing:
+@contextmanager
+def _constructing(machine: Machine, made: ModuleValue) -> Iterator[None]:
     """Notes a module while its constructor runs."""
-
-    def __init__(self, machine: Machine, made: ModuleValue) -> None:
-        self._machine = machine
-        self._made = made
-
-    def __enter__(self) -> None:
-        machine = self._machine
-        machine.built.append(self._made)
-        if not machine.constructing:
-            machine.outermost.append(self._made)
-        machine.constructing.append(self._made)
-
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, (OutOfBudget, RecursionError)):
-            self._machine.cut("its constructor takes too long to be followed to its end")
-        self._machine.constructing.pop()
+    machine.note_module(made)
+    machine.constructing.append(made)
+    try:
+        yield
+    except (OutOfBudget, RecursionError):
+        machine.cut("its constructor takes too long to be followed to its end")
+        raise
+    finally:
+        machine.constructing.pop()
 
 
 def _call_native(machine: Machine, method: NativeMethod, given: Arguments, node: ast.AST, frame: Frame) -> Value:

@@ -10,7 +10,7 @@ from .assignments import assign, bind_name
 from .definitions import function_value
 from .heap import Raised
 from .objects import get_attribute, get_item
-from .operators import FAULTS, MOST_ITEMS, binary, compare, items_of, truth
+from .operators import FAULTS, MOST_ITEMS, binary, compare, items_of, set_of, truth
 from .signatures import Arguments
 from .tensors import elementwise
 from .values import (
@@ -105,10 +105,7 @@ def _dict(machine: Machine, node: ast.Dict, frame: Frame) -> Value:
 
 
 def _set(machine: Machine, node: ast.Set, frame: Frame) -> Value:
-    try:
-        return set(_items(machine, node.elts, frame))
-    except TypeError:
-        return Unknown("an item that cannot be one of a set")
+    return set_of(_items(machine, node.elts, frame))
 
 
 def _both(machine: Machine, node: ast.BoolOp, frame: Frame) -> Value:
@@ -169,10 +166,6 @@ def _choice(machine: Machine, node: ast.IfExp, frame: Frame) -> Value:
     return join(found) if found else Unknown("neither branch can be computed")
 
 
-def _lambda(machine: Machine, node: ast.Lambda, frame: Frame) -> Value:
-    return function_value(machine, node, frame)
-
-
 def _text(machine: Machine, node: ast.JoinedStr, frame: Frame) -> Value:
     parts: list[str] = []
     for piece in node.values:
@@ -210,12 +203,7 @@ def _comprehension(machine: Machine, node: ast.ListComp | ast.SetComp | ast.Gene
         if not certain:
             found.append(MORE)
             break
-    if isinstance(node, ast.SetComp):
-        try:
-            return set(found)
-        except TypeError:
-            return Unknown("an item that cannot be one of a set")
-    return found
+    return set_of(found) if isinstance(node, ast.SetComp) else found
 
 
 def _dict_comprehension(machine: Machine, node: ast.DictComp, frame: Frame) -> Value:
@@ -251,7 +239,7 @@ def _passes(machine: Machine, generators: Sequence[ast.comprehension], frame: Fr
             return
 
 
-def _unpacked(machine: Machine, node: ast.Starred, frame: Frame) -> Value:
+def _held(machine: Machine, node: ast.Starred | ast.Await, frame: Frame) -> Value:
     return machine.evaluate(node.value, frame)
 
 
@@ -273,7 +261,7 @@ _EVALUATE: Mapping[type[ast.expr], Callable[..., Value]] = {
     ast.UnaryOp: _not,
     ast.Compare: _compared,
     ast.IfExp: _choice,
-    ast.Lambda: _lambda,
+    ast.Lambda: function_value,
     ast.JoinedStr: _text,
     ast.FormattedValue: _formatted,
     ast.NamedExpr: _walrus,
@@ -281,6 +269,6 @@ _EVALUATE: Mapping[type[ast.expr], Callable[..., Value]] = {
     ast.SetComp: _comprehension,
     ast.GeneratorExp: _comprehension,
     ast.DictComp: _dict_comprehension,
-    ast.Starred: _unpacked,
-    ast.Await: lambda machine, node, frame: machine.evaluate(node.value, frame),
+    ast.Starred: _held,
+    ast.Await: _held,
 }

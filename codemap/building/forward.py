@@ -82,12 +82,11 @@ class _Run:
     def call(self, module: ModuleValue, given: Arguments, node: ast.AST, frame: Frame) -> Value:
         """What a module gives; the call is noted."""
         self._machine.budget.step(3)
+        tensors = list(tensors_in([*given.args, *given.kwargs.values()]))
         if self._running and module is not self._running[-1] and module.attributes is self._running[-1].attributes:
             # `super().forward(x)` of a class that derives from a layer
-            tensors = list(tensors_in([*given.args, *given.kwargs.values()]))
             return self._result(module, given, tensors, node, frame)
         calls = self.calls.setdefault(module, ModuleCalls(module))
-        tensors = list(tensors_in([*given.args, *given.kwargs.values()]))
         calls.count += 1
         calls.inputs = tuple(tensor.shape for tensor in tensors)
         calls.fed_by.update(source for tensor in tensors for source in tensor.sources if source is not module)

@@ -13,6 +13,16 @@ from .values import Kind, LibraryValue, TensorValue, Unknown, Value
 Bound = Mapping[str, Value]
 Tensors = dict[str, Value]
 """Name -> a tensor, or None for one that the layer goes without."""
+DTYPES = {
+    "float": "float32",
+    "half": "float16",
+    "bfloat16": "bfloat16",
+    "double": "float64",
+    "long": "int64",
+    "int": "int32",
+    "bool": "bool",
+}
+"""Name of a dtype, or of a method that converts to it -> the dtype that it is."""
 _GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 
 
@@ -37,9 +47,7 @@ def dtype_name(value: Value) -> str:
     if value is None:
         return "float32"
     if isinstance(value, LibraryValue) and value.dotted.startswith("torch."):
-        return {"half": "float16", "float": "float32", "double": "float64", "long": "int64", "int": "int32"}.get(
-            value.name, value.name
-        )
+        return DTYPES.get(value.name, value.name)
     return ""
 
 

@@ -9,14 +9,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import ceil, floor
 
-from .layer_parts import repeated
+from .layer_parts import Bound, repeated
 from .layers import axes_of, bind_layer
 from .signatures import Arguments
 from .tensor_methods import call_on_tensor
 from .tensors import UNKNOWN_SIZE, Shape, axis, result
 from .values import TensorValue, Value
 
-Bound = Mapping[str, Value]
 _SAME = (
     "BatchNorm InstanceNorm LayerNorm GroupNorm RMSNorm LocalResponseNorm Dropout AlphaDropout FeatureAlphaDropout "
     "ReLU ReLU6 GELU SiLU Mish Sigmoid Tanh ELU CELU SELU LeakyReLU PReLU RReLU Hardtanh Hardswish Hardsigmoid "

@@ -122,6 +122,7 @@ LAYERS = {
 """Layer -> its constructor's parameters as written. Layers of `torch.nn` that are not here take any arguments."""
 
 _NO_LAYERS = frozenset(("Parameter", "Buffer", "UninitializedParameter", "UninitializedBuffer"))
+CONTAINERS = ("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict")
 SIZES = frozenset(("kernel_size", "stride", "padding", "dilation", "output_padding"))
 """Parameters that a convolution keeps as one number for each axis."""
 

@@ -14,7 +14,7 @@ from .classes import is_module_base
 from .layer_shapes import call_functional
 from .layers import layer_name
 from .module_building import build_layer, construct_layer, deep_copy
-from .operators import items_of
+from .operators import FAULTS, MOST_ITEMS, items_of
 from .sequence_functions import make_dict
 from .signatures import Arguments
 from .tensor_functions import call_function
@@ -36,7 +36,6 @@ from .values import (
 if TYPE_CHECKING:
     from .machine import Machine
 
-_FAULTS = (TypeError, ValueError, ArithmeticError)
 _NAMESPACES = frozenset(
     (
         "types.SimpleNamespace",
@@ -121,9 +120,7 @@ def _opaque(machine: Machine, dotted: str, given: Arguments, node: ast.AST, fram
     """A model or layer of a library whose inside is not known."""
     arguments: dict[str, Value] = {str(at): one for at, one in enumerate(given.args)}
     made = ModuleValue(dotted, None, frame.path, node, arguments | given.kwargs, is_opaque=True)
-    machine.built.append(made)
-    if not machine.constructing:
-        machine.outermost.append(made)
+    machine.note_module(made)
     return made
 
 
@@ -158,7 +155,7 @@ def _math(name: str, given: Arguments) -> Value:
         return Unknown("computed from a value that is not known")
     try:
         return function(*numbers)
-    except _FAULTS:
+    except FAULTS:
         return Unknown("cannot be computed")
 
 
@@ -172,9 +169,9 @@ def _deepcopy(machine: Machine, given: Arguments, _node: ast.AST, _frame: Frame)
 
 def _repeat(_machine: Machine, given: Arguments, _node: ast.AST, _frame: Frame) -> Value:
     times = given.get(1, "times", Unknown())
-    return (
-        [given.args[0]] * times if given.args and type(times) is int and 0 <= times <= 10_000 else Unknown("repeat()")
-    )
+    if not given.args or type(times) is not int or not 0 <= times <= MOST_ITEMS:
+        return Unknown("repeat()")
+    return [given.args[0]] * times
 
 
 def _chain(machine: Machine, given: Arguments, _node: ast.AST, _frame: Frame) -> Value:
@@ -194,7 +191,7 @@ def _product(machine: Machine, given: Arguments, _node: ast.AST, _frame: Frame) 
     rows: list[tuple[Value, ...]] = [()]
     for one in given.args:
         items = items_of(machine, one)
-        if items is None or len(rows) * len(items) > 10_000:
+        if items is None or len(rows) * len(items) > MOST_ITEMS:
             return Unknown("product()")
         machine.budget.step(len(rows) * len(items))
         rows = [(*row, item) for row in rows for item in items]

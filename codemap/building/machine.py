@@ -61,6 +61,12 @@ class Machine:
         self._parts_used: dict[ast.AST, frozenset[str]] = {}
         self._generators: dict[ast.AST, bool] = {}
 
+    def note_module(self, made: ModuleValue) -> None:
+        """Note a module whose constructor is called."""
+        self.built.append(made)
+        if not self.constructing:
+            self.outermost.append(made)
+
     def cut(self, why: str) -> None:
         """Say of the module whose constructor is running that not all of it is followed: it may hold more."""
         if self.constructing:

@@ -28,9 +28,7 @@ def build_layer(machine: Machine, name: str, given: Arguments, node: ast.AST, fr
     """A layer of `torch.nn`."""
     machine.budget.step(5)
     made = ModuleValue(f"torch.nn.{name}", None, frame.path, node)
-    machine.built.append(made)
-    if not machine.constructing:
-        machine.outermost.append(made)
+    machine.note_module(made)
     construct_layer(machine, made, name, given, node, frame)
     made.arguments = made.layer_arguments
     return made

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from .layer_parts import dtype_name
+from .layer_parts import DTYPES, dtype_name
 from .layers import layer_name
 from .module_building import append_all, construct_layer, extend, update
 from .objects import delete_attribute, set_on_module
@@ -32,7 +32,6 @@ to cuda cpu eval train float half bfloat16 double type requires_grad_ apply shar
 zero_grad
 """
 _RETURN_ITSELF = frozenset(_WORDS_OF_RETURN_ITSELF.split())
-_CASTS = {"half": "float16", "bfloat16": "bfloat16", "double": "float64", "float": "float32"}
 
 
 _WORDS_OF_METHODS = """
@@ -97,20 +96,15 @@ def _forward(
 def _cast(machine: Machine, module: ModuleValue, name: str, given: Arguments) -> None:
     """`model.half()`, `model.to(torch.bfloat16)`: floating-point tensors change their dtype."""
     named = [dtype_name(one) for one in (*given.args, given.kwargs.get("dtype")) if isinstance(one, LibraryValue)]
-    dtype = _CASTS.get(name) or next((one for one in named if one.startswith(("float", "bfloat"))), "")
+    dtype = DTYPES.get(name) or next((one for one in named if one.startswith(("float", "bfloat"))), "")
     if not dtype:
         return
-    waiting, seen = [module], {id(module)}
-    while waiting:
-        current = waiting.pop()
+    for current in module.walk():
         machine.budget.step()
         machine.heap.write(current.attributes)
         for key, value in current.attributes.items():
             if isinstance(value, TensorValue) and value.dtype.startswith(("float", "bfloat")):
                 current.attributes[key] = replace(value, dtype=dtype)
-        below = [child.module for child in current.children() if id(child.module) not in seen]
-        seen.update(id(one) for one in below)
-        waiting.extend(below)
 
 
 def _add_module(machine: Machine, module: ModuleValue, given: Arguments) -> Value:

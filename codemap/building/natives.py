@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from .operators import MOST_ITEMS, items_of
+from .operators import FAULTS, MOST_ITEMS, items_of
 from .signatures import Arguments
 from .values import (
     MORE,
@@ -40,7 +40,6 @@ _WORDS_OF_READS = """
 index count union intersection difference issubset issuperset copy bit_length is_integer
 """
 _READS = frozenset(_WORDS_OF_READS.split())
-_FAULTS = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError)
 _MOST_TEXT = 10_000
 
 
@@ -60,7 +59,7 @@ def call_on_plain(machine: Machine, of: Value, name: str, given: Arguments) -> V
     if name in _READS and all(is_known(one) for one in given.args):
         try:
             return getattr(of, name)(*given.args)
-        except _FAULTS:
+        except FAULTS:
             return Unknown("cannot be computed")
     return Unknown(f"what {name}() gives")
 
@@ -85,7 +84,7 @@ def _of_text(machine: Machine, of: str, name: str, given: Arguments) -> Value:
         return Unknown(f"what {name}() gives")
     try:
         return getattr(of, name)(*given.args, **given.kwargs)
-    except _FAULTS:
+    except FAULTS:
         return Unknown("cannot be computed")
 
 
@@ -96,7 +95,7 @@ def _formatted(of: str, given: Arguments) -> Value:
         return Unknown("a text that is not known")
     try:
         text = of.format(*given.args, **given.kwargs)
-    except _FAULTS:
+    except FAULTS:
         return Unknown("cannot be computed")
     return text if len(text) < _MOST_TEXT else Unknown("too large")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from .classes import ABSENT, bind_to, body, find, is_enumeration, members, mro, native
 from .layer_parts import repeated
-from .layers import SIZES, axes_of
+from .layers import CONTAINERS, SIZES, axes_of
 from .signatures import Arguments
 from .tensors import attribute as tensor_attribute
 from .tensors import item as tensor_item
@@ -35,7 +35,6 @@ from .values import (
 if TYPE_CHECKING:
     from .machine import Machine
 
-CONTAINERS = ("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict")
 _NATIVE = (str, list, dict, set, frozenset, tuple, int, float, bytes)
 
 
@@ -184,10 +183,9 @@ def set_on_module(machine: Machine, module: ModuleValue, name: str, value: Value
     """Set an attribute of a module: a module that takes the place of something else comes last among its children."""
     machine.heap.write(module.attributes)
     held = module.attributes.get(name)
-    is_tensor = isinstance(held, TensorValue) and held.kind is not Kind.PLAIN
     if isinstance(value, ModuleValue) and name in module.attributes and not isinstance(held, ModuleValue):
         del module.attributes[name]
-    if is_tensor and isinstance(value, TensorValue) and value.kind is Kind.PLAIN and isinstance(held, TensorValue):
+    if isinstance(held, TensorValue) and isinstance(value, TensorValue) and value.kind is Kind.PLAIN is not held.kind:
         value = TensorValue(value.shape, value.dtype, held.kind, held.is_trainable)
     module.attributes[name] = value
 

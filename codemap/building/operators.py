@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from .classes import is_enumeration, members
-from .tensors import elementwise, matmul
+from .layers import CONTAINERS
+from .tensors import MOST_NUMBERS, elementwise, matmul
 from .values import (
     MORE,
     BoundMethod,
@@ -38,6 +39,7 @@ _MOST_BITS = 256
 
 
 FAULTS = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError, MemoryError)
+"""What computing with plain values may raise."""
 
 
 _OPERATORS: Mapping[type[ast.operator], Callable[[Any, Any], object]] = {
@@ -74,17 +76,16 @@ _OBJECTS = (ModuleValue, ClassValue, FunctionValue, BoundMethod, NativeMethod, P
 
 def truth(value: Value) -> bool | None:
     """Whether a value counts as true; None if that is not known."""
-    if isinstance(value, (Unknown, TensorValue)):
-        known = (
-            {truth(one) for one in value.alternatives} if isinstance(value, Unknown) and value.alternatives else {None}
-        )
+    if isinstance(value, TensorValue):
+        return None
+    if isinstance(value, Unknown):
+        known = {truth(one) for one in value.alternatives}
         return known.pop() if len(known) == 1 else None
     if isinstance(value, LibraryValue):
         # A class or dtype is true; a flag (`HAS_TRITON`) may be either.
         return True if value.name[:1].isupper() and not value.name.isupper() else None
     if isinstance(value, ModuleValue):
-        is_container = value.dotted in ("torch.nn.ModuleList", "torch.nn.Sequential", "torch.nn.ModuleDict")
-        return len(value.items()) > 0 if is_container else True
+        return len(value.items()) > 0 if value.dotted in CONTAINERS else True
     if isinstance(value, list) and value and value[0] is MORE:
         return None
     return bool(value) if value is None or isinstance(value, (*_PLAIN, *_OBJECTS)) else None
@@ -95,7 +96,7 @@ def items_of(machine: Machine, value: Value) -> list[Value] | None:
     if isinstance(value, ModuleValue):
         if value.dotted == "torch.nn.ModuleDict":
             return list(value.attributes)
-        return value.items() if value.dotted in ("torch.nn.Sequential", "torch.nn.ModuleList") else None
+        return value.items() if value.dotted in CONTAINERS else None
     if isinstance(value, dict):
         return list(value)
     if isinstance(value, (list, tuple, str, range)):
@@ -105,14 +106,23 @@ def items_of(machine: Machine, value: Value) -> list[Value] | None:
         return list(value)
     if isinstance(value, (set, frozenset)):
         return sorted(value, key=repr)
-    if isinstance(value, TensorValue) and value.data is not None:
-        return [TensorValue((), value.dtype, data=(item,)) for item in value.data]
-    if isinstance(value, TensorValue) and value.shape and type(value.shape[0]) is int and value.shape[0] <= 4096:
-        rest = value.shape[1:]
-        return [TensorValue(rest, value.dtype, sources=value.sources) for _ in range(value.shape[0])]
+    if isinstance(value, TensorValue):
+        if value.data is not None:
+            return [TensorValue((), value.dtype, data=(item,)) for item in value.data]
+        if not value.shape or type(value.shape[0]) is not int or value.shape[0] > MOST_NUMBERS:
+            return None
+        return [TensorValue(value.shape[1:], value.dtype, sources=value.sources) for _ in range(value.shape[0])]
     if isinstance(value, ClassValue) and is_enumeration(machine, value):
         return list(members(machine, value).values())
     return None
+
+
+def set_of(items: list[Value]) -> Value:
+    """A set of items; `Unknown` if one of them cannot be in one."""
+    try:
+        return set(items)
+    except TypeError:
+        return Unknown("an item that cannot be one of a set")
 
 
 def binary(machine: Machine, op: ast.operator, left: Value, right: Value) -> Value:
@@ -194,15 +204,11 @@ def _is_flag(value: Value) -> bool:
 def _identity(left: Value, right: Value) -> Value:
     for value, other in ((left, right), (right, left)):
         if isinstance(value, Unknown):
-            if (
-                value.alternatives
-                and other is None
-                and all(one is not None and not isinstance(one, Unknown) for one in value.alternatives)
-                and len(value.alternatives) > 1
-            ):
+            is_something = all(one is not None and not isinstance(one, Unknown) for one in value.alternatives)
+            if other is None and is_something and len(value.alternatives) > 1:
                 return False
             return Unknown("compared with a value that is not known")
-    return left is right or is_same(left, right)
+    return is_same(left, right)
 
 
 def _contains(container: Value, item: Value) -> Value:

@@ -150,10 +150,11 @@ class RootSearch:
         """Those that no other module holds, each once; of a class that was also built with known sizes only these."""
         inner = self._inside(self._machine.built)
         alone = [module for module in modules if id(module) not in inner and self._is_model(module)]
-        known = {_kind(module) for module in alone if has_known_sizes(module)}
+        sized = {module for module in alone if has_known_sizes(module)}
+        known = {_kind(module) for module in sized}
         found: dict[tuple[object, ...], ModuleValue] = {}
         for module in alone:
-            if _kind(module) not in known or has_known_sizes(module):
+            if _kind(module) not in known or module in sized:
                 arguments = [(name, value) for name, value in module.arguments.items() if _is_short(value)]
                 found.setdefault((_kind(module), repr(arguments)), module)
         return list(found.values())
@@ -249,15 +250,7 @@ def descendants(module: ModuleValue) -> Iterator[tuple[str, ModuleValue, bool]]:
 
 def has_tensors(module: ModuleValue) -> bool:
     """Whether a module or one below it, however deep, has a parameter or buffer."""
-    waiting, seen = [module], {id(module)}
-    while waiting:
-        current = waiting.pop()
-        if any(True for _ in current.tensors()):
-            return True
-        below = [child.module for child in current.children() if id(child.module) not in seen]
-        seen.update(id(one) for one in below)
-        waiting.extend(below)
-    return False
+    return any(True for current in module.walk() for _ in current.tensors())
 
 
 def has_known_sizes(module: ModuleValue) -> bool:

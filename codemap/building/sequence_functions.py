@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from .objects import get_attribute
-from .operators import items_of, truth
+from .operators import items_of, set_of, truth
 from .signatures import Arguments
 from .values import (
     MORE,
@@ -58,10 +58,7 @@ def _tuple(machine: Machine, given: Arguments, _node: ast.AST, _frame: Frame) ->
 
 def _set(machine: Machine, given: Arguments, _node: ast.AST, _frame: Frame) -> Value:
     items = _sequence(machine, given)
-    try:
-        return Unknown("a set that is not known") if items is None else set(items)
-    except TypeError:
-        return Unknown("an item that cannot be one of a set")
+    return Unknown("a set that is not known") if items is None else set_of(items)
 
 
 def make_dict(machine: Machine, given: Arguments, _node: ast.AST, _frame: Frame) -> Value:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from .assignments import assign, bind_name
 from .definitions import define_class, define_function
 from .heap import Layer, Raised
-from .objects import CONTAINERS, delete_attribute, delete_item
+from .layers import CONTAINERS
+from .objects import delete_attribute, delete_item
 from .operators import binary, compare, items_of, truth
 from .signatures import Arguments
 from .values import (
@@ -150,6 +151,11 @@ def _for(machine: Machine, node: ast.For | ast.AsyncFor, frame: Frame) -> Flow:
 
 def _pass_with_unknown(machine: Machine, node: ast.For | ast.AsyncFor, frame: Frame) -> Flow:
     assign(machine, node.target, Unknown("an item of a sequence that is not known"), frame)
+    return _single_pass(machine, node, frame)
+
+
+def _single_pass(machine: Machine, node: ast.For | ast.AsyncFor | ast.While, frame: Frame) -> Flow:
+    """The body of a loop once, for all the times that it may run."""
     flow = execute(machine, node.body, frame)
     return flow if flow is Flow.RETURN else Flow.NEXT
 
@@ -167,12 +173,7 @@ def _while(machine: Machine, node: ast.While, frame: Frame) -> Flow:
             return flow
         if flow is Flow.BREAK:
             return Flow.NEXT
-
-    def once() -> Flow:
-        flow = execute(machine, node.body, frame)
-        return flow if flow is Flow.RETURN else Flow.NEXT
-
-    return either(machine, frame, (once, lambda: Flow.NEXT))
+    return either(machine, frame, (lambda: _single_pass(machine, node, frame), lambda: Flow.NEXT))
 
 
 def _with(machine: Machine, node: ast.With | ast.AsyncWith, frame: Frame) -> Flow:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from .layer_parts import dtype_name
 from .signatures import Arguments
-from .tensor_methods import MOST_NUMBERS, call_on_tensor
+from .tensor_methods import call_on_tensor
 from .tensors import (
+    MOST_NUMBERS,
     UNKNOWN_SIZE,
     axis,
     broadcast,

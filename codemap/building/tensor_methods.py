@@ -7,9 +7,10 @@ from dataclasses import replace
 from itertools import accumulate
 from math import ceil
 
-from .layer_parts import dtype_name
+from .layer_parts import DTYPES, dtype_name
 from .signatures import Arguments
 from .tensors import (
+    MOST_NUMBERS,
     UNKNOWN_SIZE,
     Shape,
     axis,
@@ -22,11 +23,10 @@ from .tensors import (
 )
 from .values import Kind, LibraryValue, TensorValue, Unknown, Value
 
-MOST_NUMBERS = 4096
 _WORDS_OF_SAME = """
 log2 log10 exp2 sgn asin acos atan sinh cosh
 abs relu relu_ gelu silu sigmoid tanh exp log sqrt rsqrt sin cos neg pow clamp clamp_ clip softmax log_softmax
-contiguous clone detach to cuda cpu dropout float half bfloat16 double long int bool type type_as add_ sub_ mul_
+contiguous clone detach cuda cpu dropout type_as add_ sub_ mul_
 div_ fill_ zero_ normal_ uniform_ copy_ masked_fill masked_fill_ flip roll cumsum requires_grad_ leaky_relu
 leaky_relu_ relu6 hardswish hardsigmoid elu mish softplus layer_norm batch_norm group_norm instance_norm
 rms_norm normalize logsigmoid tril triu round floor ceil square erf reciprocal sign trunc_normal_ nan_to_num
@@ -59,15 +59,6 @@ _REDUCES = frozenset(
     )
 )
 _PAIRS = frozenset(("max", "min", "median", "sort", "topk"))
-_CASTS = {
-    "float": "float32",
-    "half": "float16",
-    "bfloat16": "bfloat16",
-    "double": "float64",
-    "long": "int64",
-    "int": "int32",
-    "bool": "bool",
-}
 
 
 def call_on_tensor(tensor: TensorValue, name: str, given: Arguments) -> Value:
@@ -75,8 +66,8 @@ def call_on_tensor(tensor: TensorValue, name: str, given: Arguments) -> Value:
     make = _METHODS.get(name)
     if make is not None:
         return make(tensor, given)
-    if name in _CASTS:
-        return replace(tensor, dtype=_CASTS[name], data=None)
+    if name in DTYPES:
+        return replace(tensor, dtype=DTYPES[name], data=None)
     if name in ("to", "type"):
         dtypes = [dtype_name(one) for one in (*given.args, given.kwargs.get("dtype")) if isinstance(one, LibraryValue)]
         return replace(tensor, dtype=next((one for one in dtypes if one), tensor.dtype))

@@ -8,6 +8,8 @@ from math import prod
 from .values import Kind, LibraryValue, NativeMethod, TensorValue, Unknown, Value
 
 Shape = tuple[Value, ...]
+MOST_NUMBERS = 4096
+"""Longer vectors are not kept number by number, nor tensors taken apart into more parts."""
 UNKNOWN_SIZE = Unknown("a size that is not known")
 
 

@@ -70,7 +70,7 @@ def _isinstance(machine: Machine, given: Arguments, _node: ast.AST, _frame: Fram
 def _is_instance(machine: Machine, value: Value, kind: Value) -> bool | None:
     """Whether a value is of a type; None where that cannot be told."""
     if isinstance(value, Unknown):
-        known = {_is_instance(machine, one, kind) for one in value.alternatives} if value.alternatives else {None}
+        known = {_is_instance(machine, one, kind) for one in value.alternatives}
         return known.pop() if len(known) == 1 and len(value.alternatives) > 1 else None
     if isinstance(kind, ClassValue):
         cls = value.cls if isinstance(value, (ModuleValue, ObjectValue)) else None

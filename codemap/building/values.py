@@ -264,6 +264,18 @@ class ModuleValue:
                 if found is not None:
                     yield Child(name, found, is_certain=False)
 
+    def walk(self) -> Iterator[ModuleValue]:
+        """Itself and the modules below it, however deep, each once, in no particular order."""
+        waiting: list[ModuleValue] = [self]
+        seen: set[ModuleValue] = {self}
+        while waiting:
+            current = waiting.pop()
+            yield current
+            for child in current.children():
+                if child.module not in seen:
+                    seen.add(child.module)
+                    waiting.append(child.module)
+
     def tensors(self) -> Iterator[tuple[str, TensorValue]]:
         """Its own parameters and buffers, without its children's."""
         for name, value in self.attributes.items():

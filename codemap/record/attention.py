@@ -155,11 +155,9 @@ class AttentionExtra(Observer):
         output = by_heads(_in_order(call.output.detach(), call.order), heads)
         if output is None:
             return
-        tally = layer.tally
-        tally.calls += 1
         if output.shape[1] > 1:
-            self._measure_heads(tally, call, output, heads)
-        self._measure_weights(tally, call, output.shape[2], heads)
+            self._measure_heads(layer.tally, call, output, heads)
+        self._measure_weights(layer.tally, call, output.shape[2], heads)
 
     def projected(self, weight: Tensor) -> None:
         """The first linear layer behind an attention projects what the heads gave, if it takes as much."""
@@ -173,7 +171,6 @@ class AttentionExtra(Observer):
             self._grids.append((rows, columns))
 
     def _measure_heads(self, tally: Tally, call: Attended, output: Tensor, heads: int) -> None:
-        tally.heads = output.shape[1]
         some = output[:SAMPLED_SEQUENCES].index_select(2, sampled(output.shape[2], output.device))
         if call.projection is not None:
             tally.add_norm(head_norms(some, call.projection))

@@ -33,8 +33,6 @@ LEAST_SIDE = 4
 class Tally:
     """Sums over the calls of one attention layer."""
 
-    heads: int = 0
-    calls: int = 0
     gradient: Tensor | None = None
     """Shape (heads,)."""
     norm: Tensor | None = None
@@ -50,15 +48,11 @@ class Tally:
 
     def add_gradient(self, importance: Tensor) -> None:
         """Add |output x gradient| by head, shape (heads,)."""
-        if self.gradient is None or self.gradient.shape != importance.shape:
-            self.gradient = torch.zeros_like(importance)
-        self.gradient = self.gradient + importance.to(self.gradient.device)
+        self.gradient = _sum(self.gradient, importance)
 
     def add_norm(self, importance: Tensor) -> None:
         """Add the length of what each head contributes, shape (heads,)."""
-        if self.norm is None or self.norm.shape != importance.shape:
-            self.norm = torch.zeros_like(importance)
-        self.norm = self.norm + importance.to(self.norm.device)
+        self.norm = _sum(self.norm, importance)
 
     def add_weights(self, weights: Tensor, queries: Tensor, tokens: int, grids: Sequence[tuple[int, int]]) -> None:
         """Add attention weights, shape (sequences, heads, len(queries), keys), of the queries at `queries`.
@@ -73,7 +67,7 @@ class Tally:
         distance = (queries[:, None] - torch.arange(keys, device=weights.device)[None, :]).abs()
         self.reach_calls += 1
         for window in windows(keys):
-            _add(self.near, window, (mean * (distance <= window)).sum() / total)
+            self.near[window] = _sum(self.near.get(window), (mean * (distance <= window)).sum() / total)
         prefix, grid = grid_of(keys, grids)
         if grid == (0, 0) or self.grid not in ((0, 0), grid):
             return
@@ -88,11 +82,11 @@ class Tally:
         total = here.sum().clamp_min(torch.finfo(here.dtype).tiny)
         self.grid_calls += 1
         for window in windows(max(grid)):
-            _add(self.near_2d, window, (here * (apart <= window)).sum() / total)
+            self.near_2d[window] = _sum(self.near_2d.get(window), (here * (apart <= window)).sum() / total)
 
     def add_valid(self, share: Tensor) -> None:
         """Add the share of tokens that are no padding."""
-        self.valid = share if self.valid is None else self.valid + share.to(self.valid.device)
+        self.valid = _sum(self.valid, share)
         self.valid_calls += 1
 
     def statistics(self, layer: str) -> AttentionStatistics:
@@ -109,8 +103,9 @@ class Tally:
         )
 
 
-def _add(sums: dict[int, Tensor], window: int, share: Tensor) -> None:
-    sums[window] = share if window not in sums else sums[window] + share.to(sums[window].device)
+def _sum(known: Tensor | None, more: Tensor) -> Tensor:
+    """On the device of the first; a layer whose heads have become others begins anew."""
+    return more if known is None or known.shape != more.shape else known + more.to(known.device)
 
 
 def _reach(sums: dict[int, Tensor], calls: int) -> tuple[Reach, ...]:

@@ -8,7 +8,6 @@ Imported in the recorded process only.
 
 from __future__ import annotations
 
-import os
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -153,6 +152,6 @@ def _field(text: str, name: str) -> str:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text("utf-8", errors="replace") if os.path.exists(path) else ""  # noqa: PTH110
+        return path.read_text("utf-8", errors="replace")
     except OSError:
         return ""

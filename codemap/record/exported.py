@@ -14,10 +14,9 @@ from typing import Any
 
 import msgspec
 
-TAG = "torchtraceap.module "
-"""Ranges of the recorder: `torchtraceap.module layer1.0.conv1 model.py:34`, the path in the model and the line that
-put the module there."""
-_TAGGED = re.compile(rb'"cat": "cpu_op",(\s*)"name": "' + re.escape(TAG.encode()))
+from ...analyzer.trace.recording import MODULE_TAG
+
+_TAGGED = re.compile(rb'"cat": "cpu_op",(\s*)"name": "' + re.escape(MODULE_TAG.encode()))
 _EVENTS = b'"traceEvents": ['
 _BETWEEN = b"\n  },\n  {"
 _TIMED = frozenset({"X", "i", "s", "f"})
@@ -141,7 +140,7 @@ def rewritten(
 
     `first` is the number of the first step. A file that is laid out in another way than expected keeps all events.
     """
-    text = _TAGGED.sub(rb'"cat": "user_annotation",\1"name": "' + TAG.encode(), exported.text)
+    text = _TAGGED.sub(rb'"cat": "user_annotation",\1"name": "' + MODULE_TAG.encode(), exported.text)
     marks = b"".join(_mark(first + i, start, end) for i, (start, end) in enumerate(itertools.pairwise(bounds)))
     head, found, body = text.partition(_EVENTS)
     if not found:

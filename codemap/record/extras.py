@@ -20,13 +20,10 @@ from .options import RecordOptions
 class ExtraContext:
     """What an extra is given when it starts."""
 
-    options: RecordOptions
     roots: Mapping[str, Any]
     """The outermost modules called so far (`torch.nn.Module`), by name. Wrappers such as DDP are taken off."""
     paths: Mapping[int, str]
     """`id(module)` -> its path as in `RecordedModule.path` and in the trace's tags, for each module of the roots."""
-    is_training: bool
-    """Whether steps end with an optimizer; else each is one pass of the outermost module."""
 
 
 class Extra(Protocol):

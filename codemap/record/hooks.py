@@ -25,7 +25,7 @@ class Listener(Protocol):
         """A module is about to run its `forward`; `depth` is 0 for one that no other module called."""
         ...
 
-    def module_ends(self, module: Any, keywords: dict[str, Any], output: Any, depth: int) -> None:
+    def module_ends(self, module: Any, keywords: dict[str, Any], output: Any) -> None:
         """A module has run; `output` is None if it raised."""
         ...
 
@@ -70,8 +70,8 @@ class ModuleHooks:
         def ends(module: Any, arguments: Any, keywords: Any, output: Any) -> None:
             if is_compiling():
                 return
-            level = depth.level = max(getattr(depth, "level", 1) - 1, 0)
-            listener.module_ends(module, keywords, output, level)
+            depth.level = max(getattr(depth, "level", 1) - 1, 0)
+            listener.module_ends(module, keywords, output)
 
         def ends_without_keywords(module: Any, arguments: Any, output: Any) -> None:
             ends(module, arguments, {}, output)

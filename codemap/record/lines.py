@@ -8,7 +8,7 @@ by rank among events of one name. Both are internal to torch: whatever is not th
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from ...analyzer.trace.recording import ExactLines
 from .exported import Exported
 from .own import OwnFiles
 from .stepping import Moves
-from .traced import Timetable, frame_file, is_operator
+from .traced import Rows, Timetable, frame_file, is_operator
 
 _ENOUGH = 0.99
 """Share of the events that a join must find, and of the lines on which tree and tracer must agree."""
@@ -80,9 +80,7 @@ def _said(event: Any) -> tuple[str, tuple[str, int] | None]:
         return "", None
 
 
-def python_rows(
-    calls: Sequence[PythonCall], exported: Exported, dropped: Collection[int]
-) -> list[tuple[int, str, int]]:
+def python_rows(calls: Sequence[PythonCall], exported: Exported, dropped: Collection[int]) -> Rows:
     """("Python id", file, line) of every Python event of the file that the tree knows; empty if they do not match."""
     known = {(call.start_ns, call.name): call for call in calls}
     wanted = [
@@ -115,7 +113,7 @@ def _by_rank(
             yield event.args.python_id, of_name[event.name][place]
 
 
-def operator_rows(calls: Calls, moves: Moves, files: OwnFiles) -> tuple[list[tuple[int, str, int]], str]:
+def operator_rows(calls: Calls, moves: Moves, files: OwnFiles) -> tuple[Rows, str]:
     """("External id", file, line) of every bare operator of the program's own frames, and what went wrong, or "".
 
     The tracer's line at the operator's start is taken where it lies in the file of the operator's frame. Whether the
@@ -156,7 +154,7 @@ class FileTable:
         """The number of a file; a new one if it is new."""
         return self._number.setdefault(self._files.shown(name), len(self._number))
 
-    def columns(self, rows: Iterable[tuple[int, str, int]]) -> ExactLines:
+    def columns(self, rows: Rows) -> ExactLines:
         """Rows (id, file, line) as columns."""
         ids, numbers, lines = [], [], []
         for identifier, file, line in rows:

@@ -59,24 +59,20 @@ class Measuring:
     def finish(self, recording: Recording, trace: Path) -> Recording:
         """What they found, in the recording."""
         for index in range(len(self._extras)):
-            before = recording
 
             def add(extra: Extra) -> None:
                 nonlocal recording
                 recording = extra.finish(recording, trace)
 
-            if not self._try(index, add):
-                recording = before
+            self._try(index, add)
         return recording
 
-    def _try(self, index: int, call: Callable[[Extra], None]) -> bool:
+    def _try(self, index: int, call: Callable[[Extra], None]) -> None:
         extra = self._extras[index]
         if extra is None:
-            return False
+            return
         try:
             call(extra)
         except Exception as error:  # noqa: BLE001  it runs inside the program, which must go on
             self._extras[index] = None
             self.notes.append(f"{extra.title} was given up: {type(error).__name__}: {error}")
-            return False
-        return True

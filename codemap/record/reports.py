@@ -113,9 +113,9 @@ def _one(name: str, value_us: float, base_us: float, noise_pct: float) -> str:
     return f"{text} (+{float(f'{more_pct:.2g}'):g} %)"
 
 
-def problem(reports: Sequence[Report], was_loaded: bool) -> str:
+def problem(reports: Sequence[Report]) -> str:
     """Why there is no trace."""
-    if not was_loaded:
+    if not reports:
         return (
             "nothing was recorded: the recorder was not loaded. The command must start a Python that has torchtraceap "
             "installed, without -I, -E or -S"

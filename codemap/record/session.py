@@ -79,7 +79,7 @@ class Session:
             self._guarded(lambda: self._outermost_begins(module))
         self._stages.module_begins(module, arguments, self._guarded)
 
-    def module_ends(self, module: Any, keywords: dict[str, Any], output: Any, depth: int) -> None:
+    def module_ends(self, module: Any, keywords: dict[str, Any], output: Any) -> None:
         """See `hooks.Listener`."""
         if self._listens():
             self._stages.module_ends(module, keywords, output, self._guarded)

@@ -158,8 +158,6 @@ class Stages:
     def end(self) -> None:
         """The program ends: write what there is."""
         block = self.plan.block
-        if block.phase is Phase.EXTRA:
-            self._measuring.stop(block.extra)
         if block.phase is Phase.LIGHT:
             self._close_light(self.plan.done_in_block)
         elif self.is_to_close or (block.phase is Phase.FULL and self._window is not None):
@@ -186,5 +184,4 @@ class Stages:
             stop_watching()
 
     def _context(self) -> ExtraContext:
-        roots, paths = dict(self._survey.roots), dict(self._survey.paths)
-        return ExtraContext(self._options, roots, paths, self.by == "optimizer")
+        return ExtraContext(dict(self._survey.roots), self._survey.paths)

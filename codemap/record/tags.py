@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from .exported import TAG
+from ...analyzer.trace.recording import MODULE_TAG
 from .model import ModelSurvey
 from .own import OwnFiles
 
@@ -52,6 +52,6 @@ class Tags:
             self._open.pop()[1].__exit__(None, None, None)
 
     def _name(self, module: Any) -> str:
-        name = TAG + (self._survey.tag_of(module, self._files) or type(module).__name__)
+        name = MODULE_TAG + (self._survey.tag_of(module, self._files) or type(module).__name__)
         self._names[id(module)] = name
         return name

@@ -14,6 +14,7 @@ from .own import OwnFiles
 from .stepping import Moves
 
 Rows = list[tuple[int, str, int]]
+"""("Python id" or "External id" of an event, file, line)."""
 
 
 class Timetable:

@@ -24,7 +24,7 @@ from .options import RecordOptions, shortened
 from .own import OwnFiles
 from .phases import Phase, Plan
 from .stepping import Moves
-from .traced import rows_by_tracer
+from .traced import Rows, rows_by_tracer
 from .windows import Totals, Window
 
 SUFFIX = ".pt.trace.json.gz"
@@ -47,8 +47,8 @@ class Recorded:
     light_steps: int = 0
     stepped_aside: bool = False
     notes: list[str] = field(default_factory=list)
-    python: list[tuple[int, str, int]] = field(default_factory=list)
-    operators: list[tuple[int, str, int]] = field(default_factory=list)
+    python: Rows = field(default_factory=list)
+    operators: Rows = field(default_factory=list)
 
     def note(self, text: str) -> None:
         """Keep a sentence for the reader; "" says nothing."""

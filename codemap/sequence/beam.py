@@ -282,13 +282,13 @@ class Aligner:
     def _reach_from(self, start: list[tuple[int, float]], limit: float) -> tuple[_Nodes, _Costs]:
         queue = [(cost, node) for node, cost in start]
         heapq.heapify(queue)
-        cheapest: dict[int, float] = {}
+        seen: set[int] = set()
         nodes, costs = [], []
         while queue and len(nodes) < _MOST_REACHED:
             cost, node = heapq.heappop(queue)
-            if node in cheapest:
+            if node in seen:
                 continue
-            cheapest[node] = cost
+            seen.add(node)
             expected = self._program.nodes[node]
             if expected is not None:
                 nodes.append(node)
@@ -297,7 +297,7 @@ class Aligner:
             if cost > limit:
                 continue
             for following, more in self._after[node]:
-                if following not in cheapest and cost + more <= limit:
+                if following not in seen and cost + more <= limit:
                     heapq.heappush(queue, (cost + more, following))
         return np.array(nodes, np.int64), np.array(costs, np.float32)
 

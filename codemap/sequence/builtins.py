@@ -7,6 +7,7 @@ from ..building.signatures import Arguments
 from ..building.values import MORE, Frame, LibraryValue, ObjectValue, TensorValue, Unknown, Value, join
 from .events import LOADER
 from .layers import note_shown
+from .loops import LOADER_CLASS
 from .shows import shown_by_function
 from .walker import NUMBER, SURE, UNSURE, Generated, Number, Walker, holds_objects, may_be_tensor
 
@@ -42,10 +43,7 @@ def walk_builtin(walker: Walker, callee: LibraryValue, given: Arguments, frame: 
         return _mapped(walker, given, frame)
     if name in ("getattr", "setattr", "super"):
         return walker.plain_call(callee, given, frame)
-    if (
-        name in ("enumerate", "zip", "iter", "list", "tuple", "reversed")
-        and (passed := passed_on(name, given)) is not None
-    ):
+    if name in _GO_THROUGH and (passed := passed_on(name, given)) is not None:
         return passed
     value = walker.called(callee, given, frame)
     if name in ("print", "str", "repr"):
@@ -74,7 +72,7 @@ def walk_builtin(walker: Walker, callee: LibraryValue, given: Arguments, frame: 
         walker.note(["unbind"], UNSURE / 2)
     if name == "next":
         walker.note([LOADER], 0.0)
-        if isinstance(first, ObjectValue) and first.dotted == "torch.utils.data.DataLoader":
+        if isinstance(first, ObjectValue) and first.dotted == LOADER_CLASS:
             walker.wildcard(0.35, 0.0)
         return Unknown("the next item")
     if name == "iter" and isinstance(first, (ObjectValue, Unknown)):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 
+from ..building.classes import find
 from ..building.program import Program as Models
 from ..building.signatures import Arguments, bind, signature_of
 from ..building.values import BoundMethod, FunctionValue, ModuleValue, Unknown, Value, join
+from ..expressions import last_name
 from ..knowledge import Knowledge
 from ..recorded import RecordedFiles
 from .likeness import fits_of
@@ -66,13 +68,13 @@ def _script_score(known: Knowledge, path: str) -> int:
 def _calls(walker: Walker, models: tuple[ModuleValue, ...], files: RecordedFiles) -> Iterator[tuple[Value, Arguments]]:
     """The functions that use a model, the steps of models, and the models."""
     functions = [one for path in files.paths() for one in _functions(walker, path)]
-    called = {_callee(part) for one in functions for part in ast.walk(one.node) if isinstance(part, ast.Call)}
+    called = {last_name(part.func) for one in functions for part in ast.walk(one.node) if isinstance(part, ast.Call)}
     any_model = join(list(models[:4])) if models else Unknown("a model")
     for function in [one for one in functions if one.name not in called][:_MOST_FUNCTIONS]:
         yield function, _given(function, any_model)
     for model in models:
-        for name, value in _own_steps(walker, model):
-            yield BoundMethod(value, model), Arguments(is_open=name != "")
+        for value in _own_steps(walker, model):
+            yield BoundMethod(value, model), Arguments(is_open=True)
         yield model, Arguments([Unknown("an input")], is_open=True)
 
 
@@ -81,7 +83,7 @@ def _functions(walker: Walker, path: str) -> Iterator[FunctionValue]:
     for value in list(walker.file(path).names.values()):
         if isinstance(value, FunctionValue) and value.path == path and not isinstance(value.node, ast.Lambda):
             parameters = {one.arg for one in (*value.node.args.args, *value.node.args.kwonlyargs)}
-            called = {_callee(part) for part in ast.walk(value.node) if isinstance(part, ast.Call)}
+            called = {last_name(part.func) for part in ast.walk(value.node) if isinstance(part, ast.Call)}
             if called & (_OF_A_STEP | parameters):
                 yield value
 
@@ -90,19 +92,11 @@ def _given(function: FunctionValue, model: Value) -> Arguments:
     """Arguments of which nothing is known but which of them are models, by their names."""
     assert not isinstance(function.node, ast.Lambda)
     bound = bind(signature_of(function.node.args), Arguments(is_open=True), function.defaults)
-    named: Mapping[str, Value] = {name: model for name in bound if name in _MODELS}
-    return Arguments([], dict(named), is_open=True)
+    return Arguments([], {name: model for name in bound if name in _MODELS}, is_open=True)
 
 
-def _own_steps(walker: Walker, model: ModuleValue) -> Iterator[tuple[str, FunctionValue]]:
-    from ..building.classes import find
-
-    for name in sorted(_STEPS) if model.cls is not None else ():
+def _own_steps(walker: Walker, model: ModuleValue) -> Iterator[FunctionValue]:
+    for name in sorted(_STEPS):
         value = find(walker, model.cls, name) if model.cls is not None else None
         if isinstance(value, FunctionValue):
-            yield name, value
-
-
-def _callee(call: ast.Call) -> str:
-    function = call.func
-    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+            yield value

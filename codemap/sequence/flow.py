@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..building.expressions import binary, truth
 from ..building.heap import Raised
@@ -47,7 +47,7 @@ class _Branches:
 
     walker: Walker
     start: list[int]
-    ends: list[int]
+    ends: list[int] = field(default_factory=list)
 
     def of(self, body: Sequence[ast.stmt], frame: Frame) -> Callable[[], Flow]:
         """A branch that runs statements."""
@@ -93,7 +93,7 @@ def _if(walker: Walker, node: ast.If, frame: Frame) -> Flow:
     known = truth(value)
     if known is not None:
         return walk_block(walker, node.body if known else node.orelse, frame)
-    branches = _Branches(walker, walker.at, [])
+    branches = _Branches(walker, walker.at)
     try:
         flow = either(walker, frame, (branches.of(node.body, frame), branches.of(node.orelse, frame)))
     finally:
@@ -103,7 +103,7 @@ def _if(walker: Walker, node: ast.If, frame: Frame) -> Flow:
 
 def _match(walker: Walker, node: ast.Match, frame: Frame) -> Flow:
     walker.evaluate(node.subject, frame)
-    branches = _Branches(walker, walker.at, [])
+    branches = _Branches(walker, walker.at)
     runs = [branches.of(case.body, frame) for case in node.cases]
     flow = either(walker, frame, [*runs, branches.nothing])
     walker.join_nodes(branches.ends)
@@ -163,7 +163,7 @@ def _try(walker: Walker, node: ast.Try, frame: Frame) -> Flow:
     ends = walker.at
     for handler in node.handlers:
         walker.at = [walker.program.add(None, start, _RAISED)] if start else []
-        branches = _Branches(walker, walker.at, [])
+        branches = _Branches(walker, walker.at)
         if handler.name:
             frame.names[handler.name] = NUMBER
         try:

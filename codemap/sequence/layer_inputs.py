@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..building.layers import axes_of
-from ..building.values import ModuleValue, TensorValue, Value
+from ..building.values import ModuleValue, TensorValue
+from .literals import known_sizes, plain
 from .program import Inputs
 
 _WEIGHT_AT = {
@@ -20,7 +21,6 @@ _WEIGHT_AT = {
     "Bilinear": 2,
 }
 """Which argument of the operator the weight is."""
-_OPERATOR_OF_WEIGHT = {"PReLU": "prelu", "GroupNorm": "group_norm", "RMSNorm": "rms_norm", "LayerNorm": "layer_norm"}
 _VALUES: Mapping[str, tuple[tuple[int, str], ...]] = {
     "Conv": ((3, "stride"), (4, "padding"), (5, "dilation"), (6, "groups")),
     "ConvTranspose": ((3, "stride"), (4, "padding"), (5, "output_padding"), (6, "groups"), (7, "dilation")),
@@ -52,15 +52,8 @@ def layer_inputs(module: ModuleValue, name: str) -> Inputs | None:
     if isinstance(weight, TensorValue) and weight.shape:
         at = 1 if axes_of(name) else _WEIGHT_AT.get(name)
         if at is not None:
-            sizes.append((at, tuple(size if type(size) is int else None for size in weight.shape)))
+            sizes.append((at, known_sizes(weight.shape)))
     arguments = module.layer_arguments
-    values = [(at, _plain(arguments[key])) for at, key in _VALUES.get(kind, ()) if key in arguments]
+    values = [(at, plain(arguments[key])) for at, key in _VALUES.get(kind, ()) if key in arguments]
     known = tuple((at, value) for at, value in values if value is not None)
     return Inputs(tuple(sizes), known) if sizes or known else None
-
-
-def _plain(value: Value) -> object:
-    """A number or some numbers; None for what is not known, or no number."""
-    if isinstance(value, (list, tuple)):
-        return tuple(value) if value and all(type(item) is int for item in value) else None
-    return value if isinstance(value, (int, float)) else None

@@ -33,8 +33,6 @@ _NUMERIC_LIBRARIES = ("numpy.", "math.", "random.", "time.", "os.", "scipy.", "P
 _TORCH = ("torch.", "torchvision.")
 _PASS_ON = frozenset(("islice", "cycle", "tqdm", "track", "takewhile", "chain"))
 """Functions of libraries that go through the items of what they are given."""
-_OF_OPERATORS = ("torch.distributions.", "torch.nn.utils.rnn.", "torchvision.transforms", "torch.utils.data.default")
-"""Parts of libraries that are written in Python: what they show as is not listed."""
 
 
 def walk_method(walker: Walker, callee: NativeMethod, given: Arguments, frame: Frame) -> Value:
@@ -46,15 +44,13 @@ def walk_method(walker: Walker, callee: NativeMethod, given: Arguments, frame: F
             walk_step(walker, given, frame, 1.0)
         return NUMBER
     if isinstance(of, TensorValue):
-        if name in NO_OPERATORS:
-            return NUMBER if isinstance(value, Unknown) else value
-        note_named(walker, name, [of, *given.args], given, is_sure=True)
-        if name in NUMBERS:
-            return NUMBER if isinstance(value, Unknown) else value
-        return TensorValue(None, "") if isinstance(value, Unknown) else value
-    if (isinstance(of, ModuleValue) and name not in NO_OPERATORS and name not in ("to", "cuda", "float", "half")) or (
-        isinstance(of, ObjectValue) and name not in NO_OPERATORS
-    ):
+        if name not in NO_OPERATORS:
+            note_named(walker, name, [of, *given.args], given, is_sure=True)
+        if not isinstance(value, Unknown):
+            return value
+        return NUMBER if name in NO_OPERATORS or name in NUMBERS else TensorValue(None, "")
+    is_moved = isinstance(of, ModuleValue) and name in ("to", "cuda", "float", "half")
+    if isinstance(of, (ModuleValue, ObjectValue)) and name not in NO_OPERATORS and not is_moved:
         note_named(walker, name, [of, *given.args], given, is_sure=False)
     return value
 
@@ -135,8 +131,11 @@ def _walk_torch(walker: Walker, dotted: str, name: str, given: Arguments, value:
 def _torch_name(dotted: str, name: str) -> str:
     """The operator of a function: those of `torch.fft` and the like have the family's name before their own."""
     family = dotted.split(".")[-2]
-    is_named = shown_by_function(name)[:1] != () and shown_by_function(name)[0].names != (name,)
-    return f"{family}_{name}" if family in ("fft", "linalg", "special") and not is_named else name
+    if family not in ("fft", "linalg", "special"):
+        return name
+    shown = shown_by_function(name)
+    is_listed = bool(shown) and shown[0].names != (name,)
+    return name if is_listed else f"{family}_{name}"
 
 
 def note_named(walker: Walker, name: str, args: Sequence[Value], given: Arguments, *, is_sure: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..building.values import TensorValue, Value
-from .program import Inputs
+from .program import Inputs, Sizes
 
 _SPREAD = frozenset(["permute", "view", "reshape", "expand", "repeat", "tile", "flip"])
 """Take their numbers one by one, or as one sequence."""
@@ -66,11 +66,20 @@ _MOST_GIVEN = 8
 
 def literal_inputs(name: str, args: Sequence[Value], kwargs: Mapping[str, Value]) -> Inputs | None:
     """What is known of the arguments of the operator `name`; `args` with the tensor itself first."""
-    hints = ()
-    if args and isinstance(args[0], TensorValue) and args[0].shape:
-        hints = ((0, tuple(size if type(size) is int else None for size in args[0].shape)),)
-    values = [] if name in _OTHERWISE else list(_values(name, args, kwargs))
-    return Inputs(values=tuple(values), hints=hints) if values or hints else None
+    hints = shape_hints(*args[:1])
+    values = () if name in _OTHERWISE else tuple(_values(name, args, kwargs))
+    return Inputs(values=values, hints=hints) if values or hints else None
+
+
+def shape_hints(*args: Value) -> Sizes:
+    """What is known of the sizes of those arguments that are tensors, by their numbers."""
+    tensors = [(at, value) for at, value in enumerate(args) if isinstance(value, TensorValue)]
+    return tuple((at, known_sizes(value.shape)) for at, value in tensors if value.shape)
+
+
+def known_sizes(shape: Sequence[Value]) -> tuple[int | None, ...]:
+    """The sizes of a shape, None for those that are not known."""
+    return tuple(size if type(size) is int else None for size in shape)
 
 
 def _values(name: str, args: Sequence[Value], kwargs: Mapping[str, Value]) -> list[tuple[int, object]]:
@@ -80,19 +89,20 @@ def _values(name: str, args: Sequence[Value], kwargs: Mapping[str, Value]) -> li
             numbers = list(numbers[0])
         if not numbers or not any(type(one) is int for one in numbers):
             return []
-        return [(1, tuple(one if type(one) is int else None for one in numbers))]
+        return [(1, known_sizes(numbers))]
     found: list[tuple[int, object]] = []
     for at, value in enumerate(args[:_MOST_GIVEN]):
-        if at and (plain := _plain(value)) is not None:
-            found.append((at, plain))
+        if at and (number := plain(value)) is not None:
+            found.append((at, number))
     for key, value in kwargs.items():
         at = _DIM_AT.get(name, 1) if key == "dim" else _KEYWORDS.get(key)
-        if at is not None and (plain := _plain(value)) is not None:
-            found.append((at, plain))
+        if at is not None and (number := plain(value)) is not None:
+            found.append((at, number))
     return found
 
 
-def _plain(value: Value) -> object:
+def plain(value: Value) -> object:
+    """A number or some numbers; None for what is not known, or no number."""
     if isinstance(value, (list, tuple)):
         return tuple(value) if value and all(type(item) is int for item in value) else None
     return value if isinstance(value, (int, float)) else None

@@ -11,10 +11,9 @@ from ..building.signatures import Arguments
 from ..building.statements import Flow, assign, either
 from ..building.values import MORE, Frame, ObjectValue, TensorValue, Unknown, Value, join
 from .events import BACKWARD, LOADER, STEP
-from .operands import ITERATE, walk_truth
+from .operands import ITERATE, MOST_UNROLLED, walk_truth
 from .walker import NUMBER, UNSURE, Generated, Loop, Number, Walker, holds_objects, may_be_tensor
 
-_MOST_UNROLLED = 64
 _MOST_UNROLLED_NODES = 5_000
 _JOINING = ("empty", "lift_fresh", "detach_", "to", "select", "unbind", "resolve_conj")
 _SHUFFLING = ("empty", "random_", "item", "randperm", "resolve_conj", "resolve_neg", "unbind")
@@ -31,7 +30,7 @@ def walk_for(walker: Walker, node: ast.For | ast.AsyncFor, frame: Frame) -> Flow
         walker.note(_SHUFFLING, 0.0, 0.02)
     if isinstance(value, TensorValue) or (isinstance(value, Unknown) and loader is None and may_be_tensor(value)):
         walker.note(ITERATE, UNSURE)
-    if items is not None and MORE not in items and len(items) <= _MOST_UNROLLED:
+    if items is not None and MORE not in items and len(items) <= MOST_UNROLLED:
         flow = _unrolled(walker, node, frame, items)
         if flow is not None:
             return flow

@@ -10,10 +10,12 @@ from ..building.expressions import binary, compare, items_of, truth
 from ..building.objects import get_item
 from ..building.statements import assign
 from ..building.values import MORE, Frame, LibraryValue, Names, TensorValue, Unknown, Value, join
+from .literals import shape_hints
 from .program import Inputs
 from .walker import NUMBER, SURE, UNSURE, Generated, Number, Walker, holds_objects, may_be_tensor
 
-_MOST_UNROLLED = 64
+MOST_UNROLLED = 64
+"""Passes of a loop that are followed one by one at most."""
 
 
 def _operators(keys: Mapping[str, float]) -> dict[str, float]:
@@ -62,7 +64,6 @@ def _binary(walker: Walker, node: ast.BinOp, frame: Frame) -> Value:
         value = binary(walker, node.op, left, right)
         return NUMBER if isinstance(value, Unknown) else value
     is_sure = isinstance(left, TensorValue) or isinstance(right, TensorValue)
-    names = operator_names(node.op)
     if isinstance(node.op, ast.Div) and not may_be_tensor(left):
         # A number divided by a tensor is its reciprocal times the number.
         walker.note(["reciprocal", "div"], SURE if is_sure else UNSURE, node=node)
@@ -71,23 +72,11 @@ def _binary(walker: Walker, node: ast.BinOp, frame: Frame) -> Value:
         walker.note(_FORMAT, 0.0, 0.05, node=node)
         return NUMBER
     else:
-        walker.note(names, SURE if is_sure else UNSURE, inputs=_shapes(left, right), node=node)
+        hints = shape_hints(left, right)
+        inputs = Inputs(hints=hints) if hints else None
+        walker.note(operator_names(node.op), SURE if is_sure else UNSURE, inputs=inputs, node=node)
     value = binary(walker, node.op, left, right)
     return TensorValue(None, "") if is_sure and isinstance(value, Unknown) else value
-
-
-def _shapes(*values: Value) -> Inputs | None:
-    hints = tuple(
-        (at, tuple(size if type(size) is int else None for size in value.shape))
-        for at, value in enumerate(values)
-        if isinstance(value, TensorValue) and value.shape
-    )
-    return Inputs(hints=hints) if hints else None
-
-
-def shape_hints(value: Value) -> Inputs | None:
-    """What is worked out of the shape of an operator's first argument."""
-    return _shapes(value)
 
 
 def _unary(walker: Walker, node: ast.UnaryOp, frame: Frame) -> Value:
@@ -170,8 +159,8 @@ def _subscript(walker: Walker, node: ast.Subscript, frame: Frame) -> Value:
         return NUMBER
     if may_be_tensor(held) and not isinstance(index, str):
         walk_index(walker, node, held, index)
-    with_sound = get_item(walker, held, index)
-    return TensorValue(None, "") if isinstance(held, TensorValue) and isinstance(with_sound, Unknown) else with_sound
+    item = get_item(walker, held, index)
+    return TensorValue(None, "") if isinstance(held, TensorValue) and isinstance(item, Unknown) else item
 
 
 def walk_index(walker: Walker, node: ast.Subscript, held: Value, index: Value, *, is_store: bool = False) -> None:
@@ -240,11 +229,8 @@ def _text(walker: Walker, node: ast.JoinedStr, frame: Frame) -> Value:
     parts = [walker.evaluate(part, frame) for part in node.values]
     if all(isinstance(part, str) for part in parts):
         return "".join(part for part in parts if isinstance(part, str))
-    start = walker.muted
-    if start == 0:
-        value = walker.evaluated(node, frame)
-        return value if isinstance(value, str) else NUMBER
-    return NUMBER
+    value = walker.evaluated(node, frame)
+    return value if isinstance(value, str) else NUMBER
 
 
 def _waited(walker: Walker, node: ast.Await | ast.YieldFrom | ast.Yield, frame: Frame) -> Value:
@@ -285,9 +271,7 @@ def _passes(walker: Walker, loops: Sequence[ast.comprehension], frame: Frame, ru
         walker.note(ITERATE, UNSURE, node=loop.iter)
     items = items_of(walker, value)
     is_model = walker.forwards > 0 or any(holds_objects(item) for item in items or ())
-    is_whole = (
-        items is not None and MORE not in items and (len(items) <= 4 or is_model) and len(items) <= _MOST_UNROLLED
-    )
+    is_whole = items is not None and MORE not in items and (len(items) <= 4 or is_model) and len(items) <= MOST_UNROLLED
 
     def once(item: Value) -> bool:
         assign(walker, loop.target, item, frame)
@@ -309,7 +293,7 @@ def _passes(walker: Walker, loops: Sequence[ast.comprehension], frame: Frame, ru
     if is_whole and items is not None:
         followed = [once(item) for item in items]  # each of them, also behind one that is not
         return all(followed)
-    if walker.muted or not walker.at:
+    if not walker.at:
         return False
     head = walker.program.add(None, walker.at)
     walker.at = [head]

@@ -37,15 +37,19 @@ class Site:
     """The function's own node; None in a module's body."""
 
 
+Sizes = tuple[tuple[int, tuple[int | None, ...]], ...]
+"""Number of the argument, and the sizes of the tensor there; None for a size that is not known."""
+
+
 @dataclass(frozen=True, slots=True)
 class Inputs:
     """What is known of an operator's arguments."""
 
-    sizes: tuple[tuple[int, tuple[int | None, ...]], ...] = ()
-    """Number of the argument, and the sizes of the tensor there; None for a size that is not known."""
+    sizes: Sizes = ()
+    """Sizes that the program's constants give."""
     values: tuple[tuple[int, object], ...] = ()
     """Number of the argument, and the number, truth value or tuple of numbers there."""
-    hints: tuple[tuple[int, tuple[int | None, ...]], ...] = ()
+    hints: Sizes = ()
     """Like `sizes`, but worked out on the way rather than written down: less sure."""
 
     def cost(self, recorded: OpInputs) -> tuple[float, int]:
@@ -77,7 +81,7 @@ class Expected:
 
     site: Site
     names: Mapping[str, float]
-    """Cost of each name (`events.Event.name`) that it may show as."""
+    """Cost of each name (as in `events.Segment.names`) that it may show as."""
     anything: float = NEVER
     """Cost of any other operator: for calls of code that is not in the workspace."""
     skip: float = 0.0

@@ -71,7 +71,7 @@ def call_method(walker: Walker, of: ObjectValue, name: str, arguments: Sequence[
 def _library_object(callee: LibraryValue, given: Arguments) -> Value:
     names = ("dataset", "batch_size") if callee.name == "DataLoader" else ()
     attributes: dict[str, Value] = {**dict(zip(names, given.args, strict=False)), **given.kwargs}
-    return ObjectValue(None, attributes, f"{callee.dotted}")
+    return ObjectValue(None, attributes, callee.dotted)
 
 
 def _walk_function(walker: Walker, callee: FunctionValue | BoundMethod, given: Arguments, frame: Frame) -> Value:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...analyzer.timeline.model import Timeline
+from ...analyzer.timeline.roots import MODULE_PREFIX
 from ...analyzer.timeline.tree import STEP_PREFIX
 from ...analyzer.trace.model import NONE, Category
 from ..labels import Kind, parse_label
@@ -18,7 +19,6 @@ _ELSEWHERE = 4.0
 """Cost of an operator that ran inside of something else than the program says."""
 _APART = 0.5
 """Cost of a module called without those around it: a block that the backward pass computes again."""
-_MODULE = "nn.Module: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Enclosures:
         self._parent = timeline.tree.parent
         names = [trace.names[int(name)] for name in set(trace.name[trace.rows(Category.USER_ANNOTATION)].tolist())]
         has_ranges = any(not name.startswith(_AUTOMATIC) for name in names)
-        has_modules = any(name.startswith(_MODULE) for name in trace.names)
+        has_modules = any(name.startswith(MODULE_PREFIX) for name in trace.names)
         self._known = {NONE: Within(() if has_modules else None, () if has_ranges else None)}
 
     def of(self, row: int) -> Within:
@@ -65,7 +65,7 @@ class Enclosures:
 
     def _opened(self, around: Within, row: int) -> Within:
         name, category = self._trace.name_of(row), self._trace.cat[row]
-        if category == Category.PYTHON_FUNCTION and name.startswith(_MODULE):
+        if category == Category.PYTHON_FUNCTION and name.startswith(MODULE_PREFIX):
             label = parse_label(name)
             return around.in_module(label.name) if label.kind is Kind.MODULE else around
         if category == Category.USER_ANNOTATION and not name.startswith(_AUTOMATIC):

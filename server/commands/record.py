@@ -179,7 +179,7 @@ def _tell(reports: Sequence[Report]) -> list[str]:
     if written:
         _say(f"to see the findings: torchtraceap analyze {' '.join(_shown(report.trace) for report in written)}")
     else:
-        _say(problem(reports, bool(reports)))
+        _say(problem(reports))
         for note in dict.fromkeys(note for report in reports for note in report.notes):
             if not note.startswith(ENDED_EARLY):  # said already
                 _say(note)

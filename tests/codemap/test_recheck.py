@@ -13,11 +13,14 @@ from torchtraceap.codemap.asking import called_from, spent_in
 from torchtraceap.codemap.edits import apply_edits
 from torchtraceap.codemap.fixes.base import DeviceFacts
 from torchtraceap.codemap.fixes.registry import fixers
+from torchtraceap.codemap.notebook import cells_of
 from torchtraceap.codemap.project import Parses, open_workspace
 from torchtraceap.codemap.recheck import recheck
 from torchtraceap.codemap.source import parse_source
 from torchtraceap.codemap.statements import statement_at
 from torchtraceap.codemap.suppress import is_suppressed
+
+from .notebooks import notebook_json
 
 LOADER = """\
 from torch.utils.data import DataLoader
@@ -171,6 +174,16 @@ def test_parses_are_kept_while_the_text_is_the_same(tmp_path: Path) -> None:
     assert open_workspace(tmp_path, parses=parses).file("a.py") is first
     edited = open_workspace(tmp_path, {"a.py": "x = 1\n"}, parses=parses).file("a.py")
     assert edited is not None and edited.text == "x = 1\n"
+
+
+def test_the_same_text_of_other_cells_is_parsed_again(tmp_path: Path) -> None:
+    parses = Parses()
+    for cells in (["a = 1\n\nb = 2"], ["a = 1", "b = 2"]):
+        (tmp_path / "nb.ipynb").write_bytes(notebook_json(*cells))
+        file, again = (open_workspace(tmp_path, parses=parses).file("nb.ipynb") for _ in range(2))
+        assert file is not None and again is file and file.text == "a = 1\n\nb = 2\n"
+        notebook = cells_of(file)
+        assert notebook is not None and len(notebook.cells) == len(cells)
 
 
 def test_only_the_files_parsed_last_are_kept(tmp_path: Path) -> None:

@@ -89,9 +89,8 @@ class Torch(nn.Module):
         return self.attn(x, x, x, key_padding_mask=padding, need_weights=self.need_weights)[0]
 
 
-def context(model: nn.Module, *, is_training: bool = True) -> ExtraContext:
-    paths = {id(module): path for path, module in model.named_modules()}
-    return ExtraContext(RecordOptions(full=3), {"model": model}, paths, is_training)
+def context(model: nn.Module) -> ExtraContext:
+    return ExtraContext({"model": model}, {id(module): path for path, module in model.named_modules()})
 
 
 def measured(

@@ -18,7 +18,7 @@ from torchtraceap.codemap.record.ncu import NcuExtra
 from torchtraceap.codemap.record.nvml import NvmlExtra, Samples, sample
 from torchtraceap.codemap.record.options import RecordOptions
 
-CONTEXT = ExtraContext(RecordOptions(), {}, {}, True)
+CONTEXT = ExtraContext({}, {})
 RESTRICTED = "ResmanDebugLevel: 4294967295\nRmProfilingAdminOnly: 1\n"
 
 

@@ -24,8 +24,8 @@ def positive_recorded_float64() -> Trace:
 
 def positive_recorded_without_the_library() -> Trace:
     torch = pytest.importorskip("torch")
-    conv, mix = torch.nn.Conv2d(4, 8, 7), torch.nn.Linear(128, 128)
-    images, rows = torch.rand(2, 4, 96, 96), torch.rand(512, 128)
+    conv, mix = torch.nn.Conv2d(4, 1, 7), torch.nn.Linear(256, 256)
+    images, rows = torch.rand(2, 4, 128, 128), torch.rand(256, 256)
 
     def step() -> None:
         with torch.no_grad(), torch.backends.mkldnn.flags(enabled=False):
@@ -34,6 +34,19 @@ def positive_recorded_without_the_library() -> Trace:
             mix(rows)
 
     return record(step)
+
+
+def positive_while_a_product_is_held_up() -> Trace:
+    """A product that waits for its thread says nothing of how fast products are."""
+    inner, types = ("", "", "", "[1, 1]", "[1, 1]"), ("float", "float")
+
+    def body(b: TraceBuilder) -> None:
+        for took_us in (350, 350, 350, 60_000):
+            b.leaf("aten::mm", us=took_us, shapes=((256, 256), (256, 256)), types=types)
+        with b.op("aten::conv2d", us=8, shapes=(IMAGE, WEIGHT), types=types, concrete=SIZES):
+            b.leaf("aten::_slow_conv2d_forward", us=120_000, shapes=(IMAGE, WEIGHT), types=types, concrete=inner)
+
+    return on_cpu(body, frames=FRAMES)
 
 
 def positive_recorded_single_volume() -> Trace:

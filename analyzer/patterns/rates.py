@@ -19,7 +19,8 @@ HALF_TYPES = ("c10::Half", "c10::BFloat16")
 def product_rate(timeline: Timeline, dtype: str) -> float:
     """GFLOP/s at which half of the work in matrix products of the steady steps is done; NaN where nothing tells.
 
-    A product during which the thread was held up, as on a busy machine, leaves that rate as it is. Without products of some size, half of the device's peak for tensors of `dtype`.
+    A product during which the thread was held up, as on a busy machine, leaves that rate as it is. Without products of
+    some size, half of the device's peak for tensors of `dtype`.
     """
     rows = ops_named(timeline, _PRODUCTS)
     flops, time_ns = np.nan_to_num(flops_in(timeline, rows)), work_ns(timeline, rows)

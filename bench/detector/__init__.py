@@ -1,0 +1,1 @@
+"""The detector against what people would use instead."""

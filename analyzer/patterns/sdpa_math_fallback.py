@@ -107,7 +107,7 @@ def _occurrence(timeline: Timeline, call: AttentionCall, backward: IntArray) -> 
     anchor = np.array([call.anchor])
     (caused,) = backward_of(timeline, anchor, backward)
     if timeline.is_cpu_only:
-        keys = call.key[-2] if len(call.key) > 1 else 0
+        keys = max(call.key[-2], 0) if len(call.key) > 1 else 0
         share, backward_share = next((f, b) for least, f, b in _CPU_SHARES if keys >= least)
         edit = Edit(scales=(Scale(anchor, share), Scale(caused, backward_share)))
         return Occurrence(call.anchor, edit, np.sort(np.concatenate([anchor, caused])))

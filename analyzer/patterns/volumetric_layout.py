@@ -94,6 +94,7 @@ def _on_device(timeline: Timeline, calls: ConvCalls) -> Iterator[Candidate]:
 
 
 def _on_cpu(timeline: Timeline, calls: ConvCalls) -> Iterator[Candidate]:
+    calls = calls.chosen([shape.axes == _VOLUME_RANK - 2 for shape in calls.shapes])
     in_ncdhw = calls.chosen([shape.channels_last is False for shape in calls.shapes])
     in_ndhwc = calls.chosen([shape.channels_last is True for shape in calls.shapes])
     if len(in_ncdhw) <= len(in_ndhwc):

@@ -2,10 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 import numpy as np
+
+from ...trace.model import BoolArray
+
+BAD_SHARE = 0.2
+"""A window shows a kind if at least this share of its time is spoiled by it."""
+LEAST_COST = 0.005
+"""And if what is spoiled takes at least this share of the step: present is not costly."""
+TEST_FAMILIES = frozenset(
+    (
+        "convnext",
+        "swin",
+        "fcos",
+        "deformable_detr",
+        "deeplab",
+        "dit",
+        "hourglass",
+        "video_vit",
+    )
+)
+"""Never learned from, over all tasks. Both lists were fixed before any result was seen."""
+TEST_DEVICES = frozenset(("H100 SXM", "MI300X", "L4"))
+"""Never learned from. The CPU is a device of training, whose part with test families is reported beside."""
+_OF_WINDOWS = ("features", "token", "figures", "label", "cost", "rule_score", "region", "step", "trace")
+_OF_TRACES = ("run", "family", "device", "source", "training", "variant", "injected")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,3 +89,42 @@ class Dataset:
         with np.load(path, allow_pickle=False) as stored:
             values = {field.name: stored[field.name] for field in fields(cls)}
         return cls(**{**values, "schema": str(values["schema"])})
+
+    def __len__(self) -> int:
+        return len(self.trace)
+
+    @property
+    def traces(self) -> int:
+        """Number of traces."""
+        return len(self.run)
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Dataset]) -> Dataset:
+        """All windows of all parts; traces and runs are numbered on. Raises ValueError if the parts do not match."""
+        first = parts[0]
+        for part in parts[1:]:
+            if part.schema != first.schema:
+                raise ValueError(f"parts of schema {first.schema} and {part.schema} cannot be put together")
+            for name in ("kinds", "feature_names"):
+                if not np.array_equal(getattr(part, name), getattr(first, name)):
+                    raise ValueError(f"the parts' {name.replace('_', ' ')} differ")
+        values = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _OF_WINDOWS + _OF_TRACES}
+        traces = np.cumsum([0, *(part.traces for part in parts)])
+        runs = np.cumsum([0, *(int(part.run.max(initial=-1)) + 1 for part in parts)])
+        values["trace"] = np.concatenate([part.trace + at for part, at in zip(parts, traces, strict=False)])
+        values["run"] = np.concatenate([part.run + at for part, at in zip(parts, runs, strict=False)])
+        return replace(first, **values)
+
+    def take(self, windows: np.ndarray) -> Dataset:
+        """Only some windows (a mask, or numbers). The traces stay as they are."""
+        return replace(self, **{name: getattr(self, name)[windows] for name in _OF_WINDOWS})
+
+
+def shown_kinds(dataset: Dataset) -> BoolArray:
+    """Shape (W, K): whether a window shows a kind, and at a price that matters."""
+    return (dataset.label >= BAD_SHARE) & (dataset.label * dataset.cost[:, None] >= LEAST_COST)
+
+
+def is_bad(dataset: Dataset) -> BoolArray:
+    """Shape (W,): whether a window shows any kind."""
+    return shown_kinds(dataset).any(axis=1)

@@ -1,4 +1,7 @@
-"""What an injected anti-pattern is. Each lives in `faults/<slug with _>.py` as `FAULT`; `all_faults` finds them."""
+"""What an injected anti-pattern is. Each lives in `faults/<slug with _>.py` as `FAULT`; `all_faults` finds them.
+
+Packages among them (`faults/shared`) hold what several faults need.
+"""
 
 from __future__ import annotations
 
@@ -57,5 +60,5 @@ def all_controls() -> tuple[Control, ...]:
 
 
 def _modules() -> list[ModuleType]:
-    names = sorted(info.name for info in pkgutil.iter_modules(faults.__path__))
+    names = sorted(info.name for info in pkgutil.iter_modules(faults.__path__) if not info.ispkg)
     return [importlib.import_module(f"{faults.__name__}.{name}") for name in names]

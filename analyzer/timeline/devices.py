@@ -121,7 +121,7 @@ def find_device(trace: Trace) -> Device:
     vendor = _vendor(trace, properties)
     capability = _capability(trace, properties, vendor)
     name = properties.name if properties else ""
-    known = _by_name(name, vendor) or _by_capability(properties, vendor, capability)
+    known = known_device(name, vendor) or _by_capability(properties, vendor, capability)
     device = known or Device(name or _anonymous(vendor), vendor)
     return replace(
         device,
@@ -129,6 +129,12 @@ def find_device(trace: Trace) -> Device:
         capability=capability if capability != (0, 0) else device.capability,
         **_abilities(vendor, capability if capability != (0, 0) else device.capability, name),
     )
+
+
+def known_device(name: str, vendor: Vendor) -> Device | None:
+    """The row of the device table for a device that calls itself `name`, with its abilities; None if there is none."""
+    table = {Vendor.NVIDIA: _NVIDIA, Vendor.AMD: _AMD}.get(vendor, ())
+    return next((_device(row, vendor) for row in table if re.search(row[1], name)), None)
 
 
 def _properties_in_use(trace: Trace) -> DeviceProperties | None:
@@ -178,11 +184,6 @@ def _capability(trace: Trace, properties: DeviceProperties | None, vendor: Vendo
     return next((c for pattern, c in _CAPABILITY_OF_PREFIX if any(pattern.search(n) for n in names)), (0, 0))
 
 
-def _by_name(name: str, vendor: Vendor) -> Device | None:
-    table = {Vendor.NVIDIA: _NVIDIA, Vendor.AMD: _AMD}.get(vendor, ())
-    return next((_device(row, vendor) for row in table if re.search(row[1], name)), None)
-
-
 def _by_capability(properties: DeviceProperties | None, vendor: Vendor, capability: tuple[int, int]) -> Device | None:
     units = properties.multiprocessors if properties else 0
     part = _ONLY_PART.get((vendor, capability)) or _ONLY_PART.get((vendor, capability, units))
@@ -194,7 +195,8 @@ def _by_capability(properties: DeviceProperties | None, vendor: Vendor, capabili
 
 def _device(row: tuple[str, str, tuple[int, int], float, float, float, float], vendor: Vendor) -> Device:
     name, _, capability, fp32, tf32, half, bandwidth = row
-    return Device(name, vendor, capability, fp32, tf32, half, bandwidth)
+    abilities = _abilities(vendor, capability, name)
+    return Device(name, vendor, capability, fp32, tf32, half, bandwidth, **abilities)
 
 
 def _abilities(vendor: Vendor, capability: tuple[int, int], name: str) -> dict[str, bool]:

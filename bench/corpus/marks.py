@@ -14,6 +14,7 @@ from torch.profiler import record_function
 PREFIX = "corpus."
 SPOILED = PREFIX + "spoiled "
 """`corpus.spoiled SLUG`: what runs inside, and its backward pass, is what the fault made."""
+HEALTHY = PREFIX + "healthy"
 ON_HOST = PREFIX + "host"
 """Operators inside work on host tensors: they stay on the CPU in a simulated trace (metrics, pre-processing)."""
 ACT = PREFIX + "act "
@@ -23,6 +24,11 @@ ACT = PREFIX + "act "
 def spoiled(slug: str) -> AbstractContextManager[object]:
     """Everything inside is work of the fault `slug`."""
     return record_function(SPOILED + slug)
+
+
+def healthy() -> AbstractContextManager[object]:
+    """Stands where a fault may be and is none, so that recordings with and without it have the same frames."""
+    return record_function(HEALTHY)
 
 
 def on_host() -> AbstractContextManager[object]:

@@ -1,4 +1,7 @@
-"""The forest's and the network's votes as one: a weighted sum of logits, fitted on families that neither had learned."""
+"""The votes of forest and network as one: a weighted sum of logits, fitted on families that neither had learned.
+
+P(kind) of a window is P(bad) times P(kind | bad).
+"""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ import numpy as np
 from ..trace.model import DEVICE_CATEGORIES, NONE, Category, FloatArray, Int8Array, Int32Array, IntArray
 from .counters import Figure, counted
 from .kernel_names import Precision, decode
+from .memo import once
 from .model import Device, Timeline
 from .tree import enclosing
 
@@ -52,6 +53,7 @@ class Roofline:
         return float(self.best_ns[row] / self.time_ns[row]) if self.time_ns[row] else float("nan")
 
 
+@once
 def place(timeline: Timeline) -> Roofline:
     """Positions of all operators whose costs are known and that took time."""
     trace, costs, size = timeline.trace, timeline.costs, len(timeline.trace)
@@ -120,7 +122,8 @@ def _take_kernel_precision(timeline: Timeline, precision: IntArray, op: Int32Arr
     """Where a matrix kernel's name tells its precision (TF32 on fp32 tensors), that holds for its operator."""
     trace = timeline.trace
     rows = trace.rows(Category.KERNEL)
-    told = np.array([decode(name).precision for name in trace.names], dtype=np.int64)[trace.name[rows]]
+    names, place_of = np.unique(trace.name[rows], return_inverse=True)
+    told = np.array([decode(trace.names[name]).precision for name in names.tolist()], dtype=np.int64)[place_of]
     telling = (told != Precision.UNKNOWN) & (op[rows] >= 0)
     precision[op[rows[telling]]] = told[telling]
 

@@ -127,4 +127,4 @@ def shown_kinds(dataset: Dataset) -> BoolArray:
 
 def is_bad(dataset: Dataset) -> BoolArray:
     """Shape (W,): whether a window shows any kind."""
-    return shown_kinds(dataset).any(axis=1)
+    return np.any(shown_kinds(dataset), axis=1)

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from ..timeline.model import Phase
 from ..trace.model import NONE, BoolArray, FloatArray, Int8Array, IntArray
 
-WANTED_SHARE = 0.03
-"""Of a step: the size that regions are merged to."""
+_WANTED_SHARES = tuple(0.03 * 1.3**growth for growth in range(12))
+"""Of a step: the sizes that regions are merged to, tried in turn."""
 _WANTED_MOST = 48
 """Regions of a step, above which they are made larger."""
-_GROWTH = 1.3
 _LEAST_SHARE = 0.005
 """Of a step, below which work has no region of its own beside work of the same phase, or where it is of no phase."""
-_NEVER_ACROSS = 0.3
-"""Regions are kept apart by phase up to this size, above which there are only very many turns from phase to phase."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,24 +32,28 @@ class Parts:
 
 
 def group(parts: Parts) -> IntArray:
-    """The region of each part, numbered from 0 in order; at most `_WANTED_MOST` of them if that can be."""
-    wanted = WANTED_SHARE
-    while True:
-        regions = _group(parts, wanted)
-        if not len(regions) or regions[-1] < _WANTED_MOST or wanted > 1:
-            return regions
-        wanted *= _GROWTH
+    """The region of each part, numbered from 0 in order; hardly ever more than `_WANTED_MOST` of them.
+
+    Only a step that turns from phase to phase more often than that has regions with several.
+    """
+    regions = np.empty(0, dtype=np.int64)
+    for keeps_phases in (True, False):
+        for wanted in _WANTED_SHARES:
+            regions = _group(parts, wanted, keeps_phases)
+            if not len(regions) or regions[-1] < _WANTED_MOST:
+                return regions
+    return regions
 
 
-def _group(parts: Parts, wanted: float) -> IntArray:
+def _group(parts: Parts, wanted: float, keeps_phases: bool) -> IntArray:
     is_backward = parts.phase == Phase.BACKWARD
-    # Two passes: a backward part goes with others whose forward parts share a region.
-    forward = _merged(_pieces(parts, parts.within, wanted), parts, wanted)
-    source = np.where(parts.forward != NONE, forward[parts.forward], NONE)
+    forward = _merged(_pieces(parts, parts.within, wanted), parts, wanted, keeps_phases)
     if not is_backward.any():
         return forward
+    # A backward part goes with others whose forward parts share a region.
+    source = np.where(parts.forward != NONE, forward[parts.forward], NONE)
     family = np.where(is_backward, _filled(source, is_backward), parts.within)
-    return _merged(_pieces(parts, family, wanted), parts, wanted)
+    return _merged(_pieces(parts, family, wanted), parts, wanted, keeps_phases)
 
 
 def _filled(source: IntArray, wanted: BoolArray) -> IntArray:
@@ -73,22 +75,25 @@ def _pieces(parts: Parts, family: IntArray, wanted: float) -> IntArray:
     return np.cumsum(turns | (np.diff(nth, prepend=0) != 0)) - 1
 
 
-def _merged(piece: IntArray, parts: Parts, wanted: float) -> IntArray:
-    """The region of each part: pieces that are small are joined to the region before them, of the same phase."""
+def _merged(piece: IntArray, parts: Parts, wanted: float, keeps_phases: bool) -> IntArray:
+    """The region of each part: small pieces are joined to the region before them, if that is of their phase."""
     if not len(piece):
         return piece
     sizes = np.bincount(piece, weights=parts.share).tolist()
     phases = parts.phase[np.flatnonzero(np.diff(piece, prepend=-1))].tolist()
     region, held, phase = 0, sizes[0], phases[0]
     regions = [0]
-    for size, next_phase in zip(sizes[1:], phases[1:], strict=True):
-        small = min(held, size)
-        fits = small < _LEAST_SHARE or held + size < (2 * wanted if small < wanted / 2 else wanted)
-        is_aside = (size if next_phase == Phase.OTHER else held if phase == Phase.OTHER else 1.0) < _LEAST_SHARE
-        if is_aside or (fits and (next_phase == phase or wanted > _NEVER_ACROSS)):
+    for size, (own, later) in zip(sizes[1:], pairwise([*phases[1:], NONE]), strict=True):
+        is_one_phase = own == phase
+        is_small = held + size < wanted or (min(held, size) < wanted / 2 and held + size < 2 * wanted)
+        joins = is_small and (is_one_phase or not keeps_phases)
+        # What hardly counts goes with what follows, or comes before where no more of its phase does.
+        joins |= held < _LEAST_SHARE and (is_one_phase or phase == Phase.OTHER)
+        joins |= size < _LEAST_SHARE and (is_one_phase or own == Phase.OTHER) and (is_small or later != own)
+        if joins:
             held += size
-            phase = next_phase if phase == Phase.OTHER else phase
+            phase = own if phase == Phase.OTHER else phase
         else:
-            region, held, phase = region + 1, size, next_phase
+            region, held, phase = region + 1, size, own
         regions.append(region)
     return np.array(regions)[piece]

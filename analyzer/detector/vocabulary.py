@@ -10,6 +10,8 @@ import re
 import zlib
 from functools import lru_cache
 
+import numpy as np
+
 from ..timeline.kernel_names import Precision
 from ..timeline.model import KernelClass
 from ..trace.model import IntArray
@@ -186,6 +188,16 @@ def frame(name: str) -> int:
 def kernels(kind: IntArray, precision: IntArray) -> IntArray:
     """The numbers of device events of a `KernelClass` in a `Precision` each."""
     return _FIRST_KERNEL + kind * len(Precision) + precision
+
+
+def is_frame(tokens: np.ndarray) -> np.ndarray:
+    """For each number, whether it stands for a Python frame."""
+    return (tokens >= _FIRST_FRAME) & (tokens < _FIRST_FRAME + len(_FRAMES))
+
+
+def is_device(tokens: np.ndarray) -> np.ndarray:
+    """For each number, whether it stands for device work."""
+    return (tokens >= _FIRST_KERNEL) & (tokens < _FIRST_KERNEL + len(KernelClass) * len(Precision))
 
 
 _FIRST_MARK = _NUMBER[f"mark {_MARKS[0][0]}"]

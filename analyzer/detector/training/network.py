@@ -1,0 +1,118 @@
+"""The network: convolutions over the events of a window, attention that picks the telling ones, and two heads.
+
+The window's head says whether it is bad, and of which kind if it is. The trace's head pools the windows of a trace
+by attention, once for each kind (Ilse et al., "Attention-based deep multiple instance learning", 2018), and says which
+kinds the trace has; it is for learning only, so that labels of traces teach what labels of windows cannot.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from .. import vocabulary
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How large the network is; the defaults make about 0.1 million parameters."""
+
+    word: int = 32
+    hidden: int = 80
+    window: int = 128
+    blocks: int = 3
+    reach: int = 5
+    """Events that one convolution sees."""
+    dropout: float = 0.15
+
+
+class Network(nn.Module):
+    """See the head of the file. `length` must be divisible by 2 ** (blocks - 1)."""
+
+    def __init__(self, channels: int, kinds: int, sizes: Sizes | None = None) -> None:
+        super().__init__()
+        sizes = sizes or Sizes()
+        self.word = nn.Embedding(vocabulary.SIZE, sizes.word, padding_idx=vocabulary.PADDING)
+        self.figures = nn.Linear(channels, sizes.hidden - sizes.word)
+        self.enter = nn.Linear(sizes.hidden, sizes.hidden)
+        self.blocks = nn.ModuleList(Block(sizes) for _ in range(sizes.blocks))
+        self.telling = nn.Linear(sizes.hidden, 4)
+        self.sum_up = nn.Sequential(
+            nn.LayerNorm(5 * sizes.hidden),
+            nn.Linear(5 * sizes.hidden, sizes.window),
+            nn.GELU(),
+            nn.Dropout(sizes.dropout),
+        )
+        self.bad = nn.Linear(sizes.window, 1)
+        self.kind = nn.Linear(sizes.window, kinds)
+        self.of_trace = TraceHead(sizes.window, kinds + 1)
+
+    def window_vectors(self, token: Tensor, figures: Tensor) -> Tensor:
+        """Shape (windows, size), from `token` (windows, length) and `figures` (windows, length, channels)."""
+        mask = (token != vocabulary.PADDING).unsqueeze(2).to(figures.dtype)
+        x = torch.cat([self.word(token), self.figures(figures)], dim=2)
+        x = functional.gelu(self.enter(x)) * mask
+        for number, block in enumerate(self.blocks):
+            if number:
+                x, mask = _halve(x, mask)
+            x = block(x, mask)
+        attention = torch.softmax(self.telling(x) + (mask - 1) * 1e4, dim=1)
+        picked = torch.matmul(attention.transpose(1, 2), x).flatten(1)
+        largest = torch.amax(x * mask, dim=1)
+        return self.sum_up(torch.cat([picked, largest], dim=1))
+
+    def forward(self, token: Tensor, figures: Tensor) -> tuple[Tensor, Tensor]:
+        """P(bad), shape (windows, 1), and P(kind | bad), shape (windows, kinds)."""
+        vectors = self.window_vectors(token, figures)
+        return torch.sigmoid(self.bad(vectors)), torch.softmax(self.kind(vectors), dim=1)
+
+
+class Block(nn.Module):
+    """A gated convolution along the events, channel by channel, then across channels, beside a way round it."""
+
+    def __init__(self, sizes: Sizes) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(sizes.hidden)
+        self.along = nn.Conv1d(sizes.hidden, sizes.hidden, sizes.reach, padding=sizes.reach // 2, groups=sizes.hidden)
+        self.across = nn.Linear(sizes.hidden, 2 * sizes.hidden)
+        self.leave = nn.Linear(sizes.hidden, sizes.hidden)
+        self.dropout = nn.Dropout(sizes.dropout)
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        """Shape (windows, length, hidden), as `x`; `mask` (windows, length, 1) is 0 on padding."""
+        y = self.along((self.norm(x) * mask).transpose(1, 2)).transpose(1, 2)
+        value, gate = self.across(y).chunk(2, dim=2)
+        return (x + self.dropout(self.leave(value * torch.sigmoid(gate)))) * mask
+
+
+class TraceHead(nn.Module):
+    """What a trace has, from the vectors of its windows: for each answer its own attention over the windows."""
+
+    def __init__(self, size: int, answers: int) -> None:
+        super().__init__()
+        self.attend = nn.Sequential(nn.Linear(size, 32), nn.Tanh(), nn.Linear(32, answers))
+        self.answer = nn.Linear(size, answers)
+
+    def forward(self, vectors: Tensor, trace: Tensor, traces: int) -> Tensor:
+        """Logits, shape (traces, answers). `trace`, shape (windows,): 0 to traces - 1."""
+        scores = 4.0 * torch.tanh(self.attend(vectors))  # bounded, so that exp needs no largest taken off
+        weights = torch.exp(scores)
+        said = self.answer(vectors)
+        sums = weights.new_zeros(traces, weights.shape[1]).index_add(0, trace, weights)
+        total = weights.new_zeros(traces, weights.shape[1]).index_add(0, trace, weights * said)
+        return total / sums.clamp(min=1e-6)
+
+
+def _halve(x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    """Every two neighbouring events become one."""
+    count = mask.unflatten(1, (-1, 2)).sum(dim=2)
+    halved = x.unflatten(1, (-1, 2)).sum(dim=2) / count.clamp(min=1.0)
+    return halved, count.clamp(max=1.0)
+
+
+def parameters(network: Network) -> int:
+    """Number of parameters."""
+    return sum(parameter.numel() for parameter in network.parameters())

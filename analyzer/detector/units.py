@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..timeline.columns import is_among
+from ..timeline.memo import once
 from ..timeline.model import Phase, Timeline
 from ..timeline.tree import is_step_mark
 from ..trace.model import (
@@ -272,6 +273,7 @@ class _Trees:
         )
 
 
+@once
 def launch_moments(timeline: Timeline) -> IntArray:
     """Shape (n,): the host time at which each event counts: its start, or its launch for device work.
 

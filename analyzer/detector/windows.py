@@ -38,7 +38,7 @@ MOST_STEPS = 8
 MOST_WINDOWS = 64
 """Of one step."""
 
-moments = once(launch_moments)
+moments = launch_moments
 
 
 @dataclass(frozen=True, slots=True)

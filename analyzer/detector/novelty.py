@@ -43,7 +43,7 @@ class Novelty:
         return np.clip((features.astype(np.float64) - self.center) / self.spread, -FARTHEST, FARTHEST)
 
     def score(self, features: FloatArray) -> FloatArray:
-        """Shape (windows,): the distance to the nearest prototype, in spreads. Infinite where there is nothing to compare.
+        """Shape (windows,): the distance to the nearest prototype, in spreads; infinite where none compares.
 
         `features`, shape (windows, F), NaN where not known.
         """

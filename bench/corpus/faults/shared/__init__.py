@@ -1,0 +1,1 @@
+"""What several faults share; no fault is here."""

@@ -1,0 +1,45 @@
+"""What the simulator has to know of a job besides its recording."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..job import Job
+
+
+@dataclass(frozen=True, slots=True)
+class JobSettings:
+    """Settings that a device would feel and a recording on the CPU doesn't show."""
+
+    batch_size: int = 0
+    """Batch of the recording, a prime; 0 if it is unknown, and nothing is multiplied."""
+    batch_multiplier: int = 1
+    autocast: bool = True
+    """Whether the job runs under autocast. What was recorded decides each operator's type; this is for tables."""
+    tf32: bool = True
+    """fp32 products and convolutions may use TF32 where the device has it."""
+    channels_last: bool = True
+    cudnn_benchmark: bool = True
+    """Whether cuDNN picks the fastest algorithm by trying."""
+    ranks: int = 1
+    """More than one: gradients are reduced over so many devices as DistributedDataParallel does."""
+    bucket_bytes: int = 25 << 20
+    settings: dict[str, str] = field(default_factory=dict)
+    """What a fault tells the simulator, by slug. `sync-every-micro-step`: gradients are reduced in every micro-step."""
+
+    @staticmethod
+    def of(job: Job) -> JobSettings:
+        """The settings of a corpus job."""
+        return JobSettings(
+            batch_size=job.batch_size,
+            batch_multiplier=job.batch_multiplier,
+            autocast=job.autocast is not None,
+            tf32=job.tf32,
+            channels_last=job.channels_last,
+            cudnn_benchmark=job.cudnn_benchmark,
+            ranks=job.ranks,
+            bucket_bytes=job.bucket_bytes,
+            settings=dict(job.settings),
+        )

@@ -17,7 +17,7 @@ from . import marks
 from .job import Job, Moment, Step, Tensors
 from .reduction import Reduction
 
-STEPS = 4
+STEPS = 3
 WARM_UP = 2
 IN_MEMORY = 2
 """Batches made beforehand, used in turns."""

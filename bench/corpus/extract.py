@@ -1,0 +1,110 @@
+"""From a recorded or simulated document to the rows of a `Dataset`."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from bench.detector.rule_scores import rule_scores
+from torchtraceap.analyzer.detector.features.schema import NAMES
+from torchtraceap.analyzer.detector.inputs import SCHEMA, make_inputs
+from torchtraceap.analyzer.detector.model import Windows
+from torchtraceap.analyzer.detector.training.dataset import Dataset
+from torchtraceap.analyzer.timeline.build import build_timeline
+from torchtraceap.analyzer.timeline.model import Timeline
+from torchtraceap.analyzer.trace.model import BoolArray, Trace
+from torchtraceap.analyzer.trace.read import read_trace
+
+from .cleaning import Cleaned
+from .fault import all_faults
+from .labels import Spoilage, find_spoilage, label_windows
+from .variants import FULL, STRIPPED
+
+STEPS = 2
+"""Of so many steps of a trace the windows are kept; more would say the same again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a document comes from."""
+
+    family: str
+    device: str
+    """"cpu", or the device's name."""
+    source: str
+    """"cpu", "simulated" or "cuda"."""
+    training: bool
+    injected: tuple[str, ...]
+    """The kinds that cost something on the device."""
+
+
+def extract(cleaned: Cleaned, origin: Origin, rng: random.Random) -> Dataset:
+    """The windows of one run: all that was recorded, and, as a trace of its own, one stripped variant by chance.
+
+    Raises TraceError if the document is no trace, and ValueError if there are no windows in it.
+    """
+    trace = _read(cleaned.document)
+    timeline = build_timeline(trace)
+    rules = {slug: all_faults()[slug].spoils for slug in origin.injected}
+    spoilage = find_spoilage(timeline, cleaned.spoiled, rules)
+    names = [name for name in STRIPPED if name != "device only" or not timeline.is_cpu_only]
+    variant = rng.choice(names)
+    parts = [
+        _rows(timeline, spoilage, origin, FULL),
+        _rows(build_timeline(STRIPPED[variant](trace)), spoilage, origin, variant),
+    ]
+    together = Dataset.concatenate(parts)
+    together.run[:] = 0
+    return together
+
+
+def _read(document: bytes) -> Trace:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "run.json"
+        path.write_bytes(document)
+        return read_trace(path)
+
+
+def _rows(timeline: Timeline, spoilage: Sequence[Spoilage], origin: Origin, variant: str) -> Dataset:
+    inputs = make_inputs(timeline)
+    windows = inputs.windows
+    if not len(windows):
+        raise ValueError(f"no windows in a trace of {origin.family} on {origin.device} ({variant})")
+    kinds = tuple(sorted(all_faults()))
+    places = [kinds.index(slug) for slug in origin.injected]
+    kept = _kept(windows)
+    labels = label_windows(timeline, windows, list(spoilage))
+    label, injected = np.zeros((len(windows), len(kinds))), np.zeros((1, len(kinds)), dtype=np.bool_)
+    label[:, places] = labels.share
+    injected[0, places] = True
+    return Dataset(
+        schema=SCHEMA,
+        kinds=np.array(kinds),
+        feature_names=np.array(NAMES),
+        features=inputs.features[kept].astype(np.float16),
+        token=inputs.events.token[kept],
+        figures=inputs.events.figures[kept],
+        label=label[kept].astype(np.float16),
+        cost=labels.cost[kept].astype(np.float32),
+        rule_score=rule_scores(timeline, windows, kinds)[kept].astype(np.float16),
+        region=windows.region[kept],
+        step=windows.step[kept].astype(np.int16),
+        trace=np.zeros(int(kept.sum()), dtype=np.int32),
+        run=np.zeros(1, dtype=np.int32),
+        family=np.array([origin.family]),
+        device=np.array([origin.device]),
+        source=np.array([origin.source]),
+        training=np.array([origin.training]),
+        variant=np.array([variant]),
+        injected=injected,
+    )
+
+
+def _kept(windows: Windows) -> BoolArray:
+    """The windows of the last steps, which are furthest from the start."""
+    return np.isin(windows.step, np.unique(windows.step)[-STEPS:])

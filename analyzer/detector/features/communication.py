@@ -1,0 +1,140 @@
+"""Collectives: how many, how large, how much of them nothing hides, and where in the step they stand."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...timeline.collectives import CollectiveKind, find_collectives
+from ...timeline.intervals import covered_ns, union
+from ...timeline.model import KernelClass, Phase
+from ...trace.model import NONE, FloatArray
+from ..model import Feature
+from .view import View, known, log_count, mean, pct, table
+
+_SMALL_ELEMENTS = 1 << 14
+_BUCKET = ("copy_bucket", "reducer::mul_out", "copy_grad_to_bucket")
+_SEARCH = ("prepare_for_backward", "find_unused", "search_unused", "_find_tensors")
+_REPLICA = (
+    "parallel/data_parallel",
+    "parallel/replicate",
+    "broadcast_coalesced",
+    "ReduceAddCoalesced",
+    "DataParallel.forward",
+)
+_DISTRIBUTED = "DistributedDataParallel"
+_DDP = ("DistributedDataParallel.forward", "_pre_forward", "_post_forward")
+
+FEATURES: tuple[Feature, ...] = (
+    Feature("communication.collectives", "1 (log10(1 + x))", "Collectives."),
+    Feature("communication.share", "% of the compute time", "Time in them (on the CPU of the host span)."),
+    Feature("communication.exposed", "% of their time", "Time in which no other device work runs."),
+    Feature("communication.exposed_share", "% of the step", "The same as a share of the step."),
+    Feature("communication.size", "log10 elements", "Mean elements of one."),
+    Feature("communication.small", "% of collectives", "Under 16,384 elements: bound by latency."),
+    Feature("communication.same_size", "% of collectives", "Of the kind and size of one before it in the window."),
+    Feature("communication.all_reduces", "1 (log10(1 + x))", "All-reduces."),
+    Feature("communication.broadcasts", "1 (log10(1 + x))", "Broadcasts: buffers sent round in every step."),
+    Feature("communication.in_forward", "1 (log10(1 + x))", "Collectives in the forward pass: statistics, buffers."),
+    Feature("communication.bucket_copies", "% of the compute time", "Gradients copied to and from buckets."),
+    Feature("communication.bucket_calls", "1 (log10(1 + x))", "Such copies."),
+    Feature("communication.unused_search", "% of the host span", "Looking for parameters without a gradient."),
+    Feature("communication.wrapper", "% of the host span", "Host time in the data-parallel wrapper."),
+    Feature("communication.replicas", "1 (log10(1 + x))", "Replication within one process."),
+    Feature("communication.devices", "1", "Devices that this window's work runs on."),
+    Feature("communication.host_backend", "% of collectives", "Exchanged by the host though there is a device."),
+    Feature("communication.ranks", "log10 1", "Ranks of the job, as the trace says."),
+)
+_HOST_BACKEND = ("gloo:", "mpi:", "ucc:")
+
+
+def compute(view: View) -> FloatArray:
+    """Shape (windows, features)."""
+    trace, of = view.trace, view.windows.of
+    found = find_collectives(view.timeline)
+    inside = of[found.row] != NONE
+    row, kind, elements = found.row[inside], found.kind[inside], found.elements[inside]
+    window, took_ns = of[row], trace.dur_ns[row].astype(np.float64)
+    count, total = view.count(window), view.sum(window, took_ns)
+    exposed_ns = took_ns - _covered(view, row)
+    sized = elements != NONE
+    exchanged = view.sum(window[sized], elements[sized])
+    has_sizes = bool(sized.any()) or not len(row)
+    info = trace.info.distributed
+    ranks = info.world_size if info and info.world_size > 0 else 1
+    whole = view.work_ns if view.has_device else view.host_ns
+
+    def number(*kinds: CollectiveKind) -> FloatArray:
+        return log_count(view.count(window[np.isin(kind, kinds)]))
+
+    return table(
+        FEATURES,
+        collectives=log_count(count),
+        share=np.minimum(pct(total, whole), 1e3),
+        exposed=known(view.has_device, pct(view.sum(window, exposed_ns), total)),
+        exposed_share=known(view.has_device, pct(view.sum(window, exposed_ns), view.step_ns)),
+        size=known(has_sizes, log_count(mean(exchanged, view.count(window[sized])))),
+        small=known(has_sizes, pct(view.sum(window, sized & (elements < _SMALL_ELEMENTS)), count)),
+        same_size=known(has_sizes, pct(_repeated(view, window, kind, elements), count)),
+        all_reduces=number(CollectiveKind.ALL_REDUCE),
+        broadcasts=number(CollectiveKind.BROADCAST),
+        in_forward=log_count(view.count(window[trace_phase(view, row) == Phase.FORWARD])),
+        ranks=np.full(view.size, np.log10(ranks)),
+        **_wrappers(view, count),
+    )
+
+
+def trace_phase(view: View, rows: np.ndarray) -> np.ndarray:
+    """`Phase` of each row; where collectives run on a thread or stream of their own, that of their launch."""
+    return view.timeline.phase[rows]
+
+
+def _covered(view: View, rows: np.ndarray) -> FloatArray:
+    """For each collective the time in which other device work runs."""
+    others = view.timeline.device_rows
+    others = others[view.timeline.kernel_class[others] != KernelClass.COMMUNICATION]
+    trace = view.trace
+    if not len(rows) or not view.has_device:
+        return np.zeros(len(rows))
+    busy = union(trace.ts_ns[others], trace.end_ns[others])
+    return covered_ns(busy, trace.ts_ns[rows], trace.end_ns[rows]).astype(np.float64)
+
+
+def _repeated(view: View, window: np.ndarray, kind: np.ndarray, elements: np.ndarray) -> FloatArray:
+    """By window, collectives of the kind and size of one before."""
+    order = np.lexsort((elements, kind, window))
+    window, kind, elements = window[order], kind[order], elements[order]
+    again = (window[1:] == window[:-1]) & (kind[1:] == kind[:-1]) & (elements[1:] == elements[:-1])
+    return view.count(window[1:][again])
+
+
+def _wrappers(view: View, count: FloatArray) -> dict[str, FloatArray]:
+    """Columns about what wraps a model for several devices, by name."""
+    trace, of = view.trace, view.windows.of
+    marks = view.marks
+    window, took_ns = of[marks], trace.dur_ns[marks]
+    family_window, work_ns, _, _ = view.work
+    launching = view.timeline.launches.op[view.device] if view.has_device else view.ops
+    parent = np.append(view.timeline.tree.parent, NONE)[launching]
+    named = np.append(_named(view, *_BUCKET), False)
+    bucket = named[launching] | named[parent]
+    pairs = np.sort(view.device_window.astype(np.int64) * 1024 + np.clip(trace.device[view.device], 0, 1023))
+    distinct = pairs[np.append(True, pairs[1:] != pairs[:-1])] if len(pairs) else pairs
+    by_host = marks[view.holding(marks, *_HOST_BACKEND)]
+    return {
+        "bucket_copies": known(view.has_ops, pct(view.sum(family_window, work_ns * bucket), view.work_ns)),
+        "bucket_calls": known(view.has_ops, log_count(view.sum(window, view.holding(marks, *_BUCKET)))),
+        "unused_search": pct(view.sum(window, took_ns * view.holding(marks, *_SEARCH)), view.host_ns),
+        "wrapper": np.minimum(pct(view.sum(window, took_ns * view.holding(marks, *_DDP)), view.host_ns), 100),
+        "replicas": log_count(view.sum(window, view.holding(marks, *_REPLICA) & ~view.holding(marks, _DISTRIBUTED))),
+        "devices": known(view.has_device, view.count(distinct // 1024)),
+        "host_backend": known(
+            view.has_device, pct(view.count(of[by_host]), np.maximum(count, view.count(of[by_host])))
+        ),
+    }
+
+
+def _named(view: View, *words: str) -> np.ndarray:
+    """Shape (n,): whether a row is an operator whose name holds one of `words`."""
+    found = np.zeros(len(view.trace), dtype=np.bool_)
+    found[view.ops] = view.holding(view.ops, *words)
+    return found

@@ -1,0 +1,119 @@
+"""The host's own time: Python frames by where they come from, time without any operator, and what the loader does."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+import numpy as np
+
+from ...trace.model import NONE, Category, FloatArray
+from ..model import Feature
+from .view import View, known, log_count, log_ratio, log_us, pct, table
+
+_SOURCES: tuple[tuple[str, str, str], ...] = (
+    ("images", "PIL/ PIL. cv2 imageio turbojpeg ImagingDecoder imread jpeg skimage", "decoding and drawing images"),
+    ("transforms", "transforms/ albumentations kornia image_processing augment", "augmentation"),
+    ("numpy", "numpy", "numpy, and its hand-over to torch"),
+    (
+        "metrics",
+        "scipy linear_sum_assignment sklearn pycocotools torchmetrics matplotlib metric",
+        "metrics, matching and plots",
+    ),
+    ("compiler", "_dynamo/ _inductor/ _functorch/ torch/fx/ triton/ sympy", "compiling and guards"),
+    ("debugging", "traceback anomaly gradcheck linecache format_stack", "tracebacks and debug modes"),
+    ("checkpoint", "utils/checkpoint", "recomputing what was not saved"),
+    ("loader", "utils/data/ DataLoader multiprocessing/ worker.py rebuild_ queue", "the data loader and its queues"),
+    (
+        "files",
+        "tensorboard SummaryWriter pickle serialization json logging/ BufferedWriter print",
+        "writing and logging",
+    ),
+    ("collector", "gc.collect <built-in_function_collect> empty_cache", "collecting garbage, emptying the cache"),
+    ("parallel", "parallel/ distributed replicate", "parallel wrappers"),
+    ("optimizer", "torch/optim/ optimizer swa_utils EMA _ema", "the optimizer and weight averages"),
+    (
+        "waiting",
+        "synchronize method_item method_cpu method_tolist method_wait method_acquire method_poll",
+        "waiting calls",
+    ),
+)
+"""Where frames come from, by words in their names (blanks as `_`); the first that has one counts."""
+_WORDS = tuple(tuple(words.split()) for _, words, _ in _SOURCES)
+_SOURCE_NAMES = tuple(name for name, _, _ in _SOURCES)
+_WHAT = {name: what for name, _, what in _SOURCES}
+_COUNTED = ("numpy", "collector", "debugging", "waiting")
+_LOADER = re.compile(r"DataLoader.*__next__")
+_SINGLE = re.compile(r"_SingleProcess|_SingleProcessDataLoaderIter")
+_TO_PYTHON = tuple(f"built-in method {name} " for name in ("item", "tolist", "cpu", "numpy", "__bool__", "__float__"))
+
+FEATURES: tuple[Feature, ...] = (
+    Feature("python.outside_ops", "% of the host span", "Host time in no operator: Python itself, and waiting."),
+    Feature("python.longest_outside", "log10 us", "Longest stretch without operators."),
+    Feature("python.frames", "log10 1", "Frames for each operator called: thin calls under much Python."),
+    Feature("python.self_time", "% of the host span", "Time of the frames themselves, of all sources."),
+    *(Feature(f"python.{name}", "% of the host span", f"Own time of frames of {what}.") for name, _, what in _SOURCES),
+    *(Feature(f"python.{name}_calls", "1 (log10(1 + x))", f"Frames of {_WHAT[name]}.") for name in _COUNTED),
+    Feature("python.to_host_calls", "1 (log10(1 + x))", "Calls that turn tensors into Python values."),
+    Feature("python.loading", "% of the host span", "Inside the loader's next batch."),
+    Feature("python.loading_here", "% of the host span", "The same, loaded by the main process itself."),
+)
+
+
+def compute(view: View) -> FloatArray:
+    """Shape (windows, features)."""
+    trace, frames = view.trace, view.frames
+    window, own_ns = view.windows.of[frames], view.timeline.tree.self_ns[frames].astype(np.float64)
+    source = view.by_name(frames, _source_of, NONE)
+    is_known = source != NONE
+    kinds = len(_SOURCES)
+    key = window[is_known] * kinds + source[is_known]
+    times = np.bincount(key, own_ns[is_known], minlength=view.size * kinds).reshape(view.size, kinds)
+    counts = np.bincount(key, minlength=view.size * kinds).reshape(view.size, kinds)
+    outside, longest = _outside(view)
+    told = view.has_frames
+    loading, here = _loading(view)
+    return table(
+        FEATURES,
+        outside_ops=known(view.has_ops, pct(outside, view.host_ns)),
+        longest_outside=known(view.has_ops, log_us(longest)),
+        frames=known(told, log_ratio(view.count(window), view.call_count)),
+        self_time=known(told, pct(view.sum(window, own_ns), view.host_ns)),
+        **{name: known(told, pct(times[:, k], view.host_ns)) for k, name in enumerate(_SOURCE_NAMES)},
+        **{f"{name}_calls": known(told, log_count(counts[:, _SOURCE_NAMES.index(name)])) for name in _COUNTED},
+        to_host_calls=known(told, log_count(view.sum(window, view.holding(frames, *_TO_PYTHON)))),
+        loading=known(len(trace.rows(Category.USER_ANNOTATION)) > 0, pct(loading, view.host_ns)),
+        loading_here=known(len(trace.rows(Category.USER_ANNOTATION)) > 0, pct(here, view.host_ns)),
+    )
+
+
+@lru_cache(maxsize=65536)
+def _source_of(frame: str) -> int:
+    text = frame.replace(" ", "_")
+    return next((k for k, words in enumerate(_WORDS) if any(word in text for word in words)), NONE)
+
+
+def _outside(view: View) -> tuple[FloatArray, FloatArray]:
+    """By window: host time in no operator, and the longest stretch of it."""
+    tops = view.ops[view.outermost_op[view.ops] == view.ops]
+    window = view.windows.of[tops].astype(np.int64)
+    start, end = view.windows.start_ns, view.windows.end_ns
+    order = np.argsort(window, kind="stable")
+    tops, window = tops[order], window[order]
+    begins = np.clip(view.trace.ts_ns[tops], start[window], end[window])
+    ends = np.clip(view.trace.end_ns[tops], start[window], end[window])
+    first = np.append(True, window[1:] != window[:-1]) if len(tops) else np.zeros(0, dtype=np.bool_)
+    reached = np.where(first, start[window], np.append(0, ends[:-1])[: len(ends)])
+    gaps = np.maximum(begins - reached, 0)
+    last_end = np.where(view.count(window) > 0, view.largest(window, ends), start)
+    behind = np.maximum(end - last_end, 0)
+    return view.sum(window, gaps) + behind, np.maximum(view.largest(window, gaps), behind)
+
+
+def _loading(view: View) -> tuple[FloatArray, FloatArray]:
+    """By window: time in the loader's `next`, and the part of it that the main process does the loading itself."""
+    rows = np.flatnonzero(view.trace.cat == Category.USER_ANNOTATION)
+    rows = rows[view.named(rows, _LOADER)]
+    rows = rows[view.windows.of[rows] != NONE]
+    window, took_ns = view.windows.of[rows], view.trace.dur_ns[rows]
+    return view.sum(window, took_ns), view.sum(window, took_ns * view.named(rows, _SINGLE))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
+import numpy as np
+
 from ..timeline.model import Timeline
 from ..trace.model import FloatArray
 from . import sequence, vocabulary
@@ -28,11 +30,13 @@ class Inputs:
 
     windows: Windows
     features: FloatArray
-    """Shape (windows, features): columns as in `features.schema.FEATURES`."""
+    """Shape (windows, features): columns as in `features.schema.FEATURES`, rounded to half precision, as in the data
+    that the models learned from."""
     events: EventSequences
 
 
 def make_inputs(timeline: Timeline) -> Inputs:
     """Cut a trace and read its windows."""
     windows = cut(timeline)
-    return Inputs(windows, schema.compute(timeline, windows), sequence.sequences(timeline, windows))
+    features = schema.compute(timeline, windows).astype(np.float16).astype(np.float64)
+    return Inputs(windows, features, sequence.sequences(timeline, windows))

@@ -10,7 +10,7 @@ import traceback
 
 import click
 
-COMMANDS = ("analyze", "fix", "record", "model", "serve", "patterns", "doctor")
+COMMANDS = ("analyze", "fix", "record", "model", "serve", "patterns", "train", "doctor")
 FAILED = 2
 INTERRUPTED = 130
 """What shells give for a program that Ctrl-C ended."""

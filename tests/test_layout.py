@@ -11,6 +11,9 @@ LAYERS = ("analyzer", "codemap", "server")
 HEAVY = ("torch", "sklearn", "transformers", "pandas", "matplotlib")
 RECORDER = ROOT / "codemap" / "record"
 """Runs in programs that use torch, and imports it inside functions, once they have."""
+TRAINING = ROOT / "analyzer" / "detector" / "training"
+"""Learns the detector's models, and may import what the `train` extra brings; only the `train` command imports it."""
+FOR_TRAINING = ("torch", "sklearn")
 TEST_ONLY = ("pytest", "hypothesis", "jsonschema")
 
 
@@ -59,6 +62,18 @@ def test_nothing_heavy_and_no_test_library_is_imported():
         for name in imported(path)
         if name.split(".")[0] in (*HEAVY, *TEST_ONLY)
         if not (path.is_relative_to(RECORDER) and name.split(".")[0] == "torch")
+        if not (path.is_relative_to(TRAINING) and name.split(".")[0] in FOR_TRAINING)
+    ]
+    assert not wrong
+
+
+def test_only_the_train_command_imports_the_training():
+    wrong = [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in sources()
+        for name in imported(path)
+        if name.startswith("torchtraceap.analyzer.detector.training")
+        if not path.is_relative_to(TRAINING) and path != ROOT / "server" / "commands" / "train.py"
     ]
     assert not wrong
 
@@ -95,6 +110,11 @@ def needing_torch():
             yield f"torchtraceap.codemap.record.{path.stem}"
 
 
+def learning():
+    """Modules of the training: only the `train` command imports them, when called."""
+    return {f"torchtraceap.analyzer.detector.training.{path.stem}" for path in TRAINING.glob("*.py")}
+
+
 def imported_by(statement):
     if isinstance(statement, ast.Import):
         return [alias.name for alias in statement.names]
@@ -102,7 +122,8 @@ def imported_by(statement):
 
 
 def test_importing_everything_loads_nothing_heavy():
-    names = [name for name in modules() if not name.endswith("__main__") and name not in needing_torch()]
+    left_out = {*needing_torch(), *learning()}
+    names = [name for name in modules() if not name.endswith("__main__") and name not in left_out]
     code = (
         "import importlib, sys\n"
         f"for name in {names!r}: importlib.import_module(name)\n"

@@ -30,11 +30,11 @@ class Votes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Interval(msgspec.Struct, frozen=True):
-    """A figure with its 95 % bootstrap interval over traces."""
+    """A figure with its 95 % bootstrap interval over runs; NaN is stored as null."""
 
-    value: float
-    low: float
-    high: float
+    value: float | None
+    low: float | None
+    high: float | None
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,7 +44,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     """Which windows: "unseen families, unseen devices" and so on."""
     windows: int
     bad_windows: int
-    traces: int
+    runs: int
     auc_bad: Interval
     ap_bad: Interval
     ece: Interval

@@ -23,7 +23,10 @@ PACKAGE = "torchtraceap"
 INOTIFY = Path("/proc/sys/fs/inotify")
 FEWEST_WATCHES = {"max_user_watches": 8192, "max_user_instances": 64}
 """Below these, watching a large workspace beside an editor that watches too may run out."""
-EXTRAS = {"record": "to record programs; analysing never needs it"}
+EXTRAS = {
+    "record": "to record programs; analysing never needs it",
+    "train": "to train the detector again; analysing never needs it",
+}
 """What the optional packages are used for, by extra. Extras that nothing uses yet are not spoken of."""
 EDITORS = {"nvim": "Neovim", "code": "VS Code", "hx": "Helix"}
 _REQUIREMENT = re.compile(r"""([A-Za-z0-9._-]+).*?(?:extra\s*==\s*["']([\w-]+)["'])?\s*$""")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import zipfile
+import zipfile
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -88,8 +90,11 @@ class Dataset:
     @classmethod
     def load(cls, path: Path) -> Dataset:
         """Read what `save` wrote. Raises OSError, ValueError (no such file, damaged, or pickled) or KeyError."""
-        with np.load(path, allow_pickle=False) as stored:
-            values = {field.name: stored[field.name] for field in fields(cls)}
+        try:
+            with np.load(path, allow_pickle=False) as stored:
+                values = {field.name: stored[field.name] for field in fields(cls)}
+        except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+            raise ValueError(f"{path.name} is damaged: {error}") from error
         return cls(**{**values, "schema": str(values["schema"])})
 
     def __len__(self) -> int:

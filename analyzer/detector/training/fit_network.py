@@ -56,7 +56,7 @@ def fit_network(
         network = Network(dataset.figures.shape[2], len(dataset.kinds), sizes)
         optimizer = torch.optim.AdamW(network.parameters(), lr=_RATE, weight_decay=_DECAY)
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, _rate_over(epochs * len(batches)))
-        loss_of = _Loss(dataset, targets)
+        loss_of = _Loss(dataset, targets, chosen)
         network.train()
         for epoch in range(epochs):
             losses = []
@@ -90,11 +90,12 @@ def predict(network: Network, dataset: Dataset, windows: np.ndarray) -> tuple[Fl
 class _Loss:
     """The joint loss of a batch."""
 
-    def __init__(self, dataset: Dataset, targets: Targets) -> None:
+    def __init__(self, dataset: Dataset, targets: Targets, chosen: BoolArray) -> None:
         self._targets = targets
         self._injected = dataset.injected
-        self._kind_weights = torch.from_numpy(kind_weights(targets)).float()
-        share = float((targets.bad * targets.weight)[targets.is_labelled].sum() / max(targets.is_labelled.sum(), 1))
+        learned = targets.take(chosen & targets.is_labelled)
+        self._kind_weights = torch.from_numpy(kind_weights(learned)).float()
+        share = float((learned.bad * learned.weight).mean())
         self._bad_weight = math.sqrt((1 - share) / share) if 0 < share < 1 else 1.0
         """The root of the classes' ratio: bad windows are the rarer ones."""
 

@@ -24,10 +24,9 @@ class Targets:
     weight: FloatArray
     """Shape (W,): one over the times that the window was seen, in other steps and variants of its run; mean 1."""
 
-    @property
-    def shows_kind(self) -> BoolArray:
-        """Shape (W,): whether the window teaches which kind is which."""
-        return np.any(self.kind > 0, axis=1)
+    def take(self, windows: np.ndarray) -> Targets:
+        """Only those of some windows (a mask, or numbers)."""
+        return Targets(self.is_labelled[windows], self.bad[windows], self.kind[windows], self.weight[windows])
 
 
 def make_targets(dataset: Dataset) -> Targets:

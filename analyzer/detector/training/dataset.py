@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import zipfile
+import lzma
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -93,7 +93,7 @@ class Dataset:
         try:
             with np.load(path, allow_pickle=False) as stored:
                 values = {field.name: stored[field.name] for field in fields(cls)}
-        except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+        except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError) as error:
             raise ValueError(f"{path.name} is damaged: {error}") from error
         return cls(**{**values, "schema": str(values["schema"])})
 

@@ -91,15 +91,27 @@ def _identifier(value: Scalar) -> int | str:
 
 
 class InternedInputs:
-    """Operator inputs as JSON text, each distinct set stored once and decoded when asked for."""
+    """Operator inputs as JSON text, each distinct set stored once and decoded when asked for.
+
+    Costs, rules and features ask for the same sets again and again, so the first ones asked for are kept.
+    """
 
     def __init__(self, texts: tuple[bytes, ...]) -> None:
         self._texts = texts
+        self._decoded: dict[int, OpInputs] = {}
 
     def __len__(self) -> int:
         return len(self._texts)
 
     def __getitem__(self, index: int) -> OpInputs:
+        found = self._decoded.get(index)
+        if found is None:
+            found = self._decode(index)
+            if len(self._decoded) < _KEPT:
+                self._decoded[index] = found
+        return found
+
+    def _decode(self, index: int) -> OpInputs:
         dims, strides, types, concrete = (_decode_list(text) for text in self._texts[index].split(PARTING))
         return OpInputs(
             tuple(_dims(item) for item in dims),
@@ -113,6 +125,9 @@ class InternedInputs:
         word = f'"{type_name}"'.encode()
         return [index for index, text in enumerate(self._texts) if word in text]
 
+
+_KEPT = 8192
+"""Some kilobytes each; traces of varying sizes have hundreds of thousands."""
 
 PARTING = b"\x00"
 """Parts the four lists of one entry; JSON text never holds it."""

@@ -22,10 +22,14 @@ class Device:
         self._hardware = hardware
         self._events = events
         self.pid = 2 if hardware.is_amd else 0
-        self._stream_of = {Queue.COMPUTE: 0, Queue.COMMUNICATION: 4} if hardware.is_amd else {
-            Queue.COMPUTE: 7,
-            Queue.COMMUNICATION: 20,
-        }
+        self._stream_of = (
+            {Queue.COMPUTE: 0, Queue.COMMUNICATION: 4}
+            if hardware.is_amd
+            else {
+                Queue.COMPUTE: 7,
+                Queue.COMMUNICATION: 20,
+            }
+        )
         self._free = dict.fromkeys(Queue, 0.0)
         self._pending: deque[float] = deque()
         self._gap_us = 1.0 if hardware.is_amd else 0.85

@@ -7,6 +7,7 @@ has no other.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import log2
 
 from torchtraceap.analyzer.timeline.devices import known_device
 from torchtraceap.analyzer.timeline.model import Device, Vendor
@@ -31,6 +32,11 @@ class Hardware:
     """Copies from and to pinned memory."""
     link_gb_per_s: float
     """Bus bandwidth of collectives."""
+
+    @property
+    def usual_batch(self) -> int:
+        """How many times a T4's batch people give the device: more memory and more speed ask for more work."""
+        return 1 << max(0, round(log2(self.device.memory_gb_per_s / 320)))
 
     @property
     def is_amd(self) -> bool:

@@ -17,14 +17,29 @@ from .kernels import Kernel, Plan, Queue, Work
 from .operators import ALLOCATING, Planner
 from .shapes import Call, Calls
 
-_COMPOSITE_GAP_US = 6.0
-"""An operator that only calls others spends no more than this between them, whatever the CPU's own work took."""
+_QUICK_US = 8.0
+"""The interpreter and the dispatcher spend no more than this between two calls; the rest is somebody's work."""
+_ONLY_CALLING = ("torch/", "nn.Module: ", "<built-in method")
+"""Frames that do nothing that takes long, besides calling."""
 _KEPT_IN_PLAN = frozenset(
     f"aten::{name}"
-    for name in (*ALLOCATING, "as_strided", "view", "transpose", "t", "expand", "permute", "reshape", "unsqueeze", "squeeze")
+    for name in (
+        *ALLOCATING,
+        "as_strided",
+        "view",
+        "transpose",
+        "t",
+        "expand",
+        "permute",
+        "reshape",
+        "unsqueeze",
+        "squeeze",
+    )
 )
 """What a computing operator calls on any device. The rest is how the CPU does it, and is left out."""
-_NO_COMPUTE = _KEPT_IN_PLAN | frozenset(f"aten::{name}" for name in ("resolve_conj", "resolve_neg", "detach", "narrow", "slice"))
+_NO_COMPUTE = _KEPT_IN_PLAN | frozenset(
+    f"aten::{name}" for name in ("resolve_conj", "resolve_neg", "detach", "narrow", "slice")
+)
 _WAKE_US = 2.5
 """From the end of what the host waited for to its going on."""
 _JITTERS = 8192
@@ -53,8 +68,10 @@ class Host:
         self.memory = memory
         self.events = events
         self.rng = rng
-        self.speed = exp(rng.gauss(0.15, 0.2))
-        """How much slower than the recording machine the host is."""
+        self.speed = exp(rng.gauss(0.0, 0.2))
+        """How much slower than a usual host this one is."""
+        self._python = self.speed * exp(rng.gauss(-0.85, 0.3))
+        """Python's time, of what it took when recorded: stacks slow it down, and many profiles are taken without."""
         self.clock = 0.0
         self.tid: int | str = 0
         self.pid: int | str = 0
@@ -121,9 +138,7 @@ class Host:
         else:
             args.cbid = 211
         cat = "cuda_driver" if name.startswith("cuL") else "cuda_runtime"
-        self.events.append(
-            Event("X", name, cat, self.pid, self.tid, start, round(self.clock - start, 3), args=args)
-        )
+        self.events.append(Event("X", name, cat, self.pid, self.tid, start, round(self.clock - start, 3), args=args))
         return self._correlation
 
     def call_name(self, name: str) -> str:
@@ -183,24 +198,32 @@ class Host:
                 self.ranges.remove(one)
                 self.finished_ranges.append(one)
 
-    def plain(self, node: Node, longest_gap_us: float = 1e9, name: str = "", call: Call | None = None) -> None:
-        """Replay an event whose own time is as recorded, but for overlong gaps."""
+    def plain(self, node: Node, name: str = "", call: Call | None = None, *, composite: bool = False) -> None:
+        """Replay an event that takes what it took, as far as a host would; see `inside`."""
         event = self.open(node.event, name, call)
-        self.inside(node, longest_gap_us)
+        self.inside(node, composite)
         self.close(event)
 
-    def inside(self, node: Node, longest_gap_us: float = 1e9) -> None:
-        """Replay what lies inside an event, and the gaps between."""
+    def inside(self, node: Node, composite: bool = False) -> None:
+        """Replay what lies inside an event, and the time between.
+
+        Python goes at its own pace; a long stretch without events is somebody's work in C. An operator that only calls
+        others (`composite`) spends little between them, however the CPU computed. PyTorch's own frames do no such work:
+        there a long stretch is the recording machine being busy with something else.
+        """
+        quick, slow = (self.speed, 0.0) if composite else (self._python, self.speed)
+        if node.children and not self.on_host and node.event.name.startswith(_ONLY_CALLING):
+            slow = 0.0
         last = node.begin
-        speed = self.speed
         for child in node.children:
             gap = child.begin - last
             if gap > 0:
-                self.clock += min(gap, longest_gap_us) * speed
+                self.clock += gap * quick if gap < _QUICK_US else _QUICK_US * quick + (gap - _QUICK_US) * slow
             self.visit(child)
             last = child.end
-        if node.end > last:
-            self.clock += min(node.end - last, longest_gap_us) * speed
+        gap = node.end - last
+        if gap > 0:
+            self.clock += gap * quick if gap < _QUICK_US else _QUICK_US * quick + (gap - _QUICK_US) * slow
 
     def instant(self, node: Node) -> None:
         """Replay an allocation or a free."""
@@ -231,7 +254,7 @@ class Host:
         elif (plan := self._plan(node, name, call)) is not None:
             self._computing(node, plan, call)
         else:
-            self.plain(node, _COMPOSITE_GAP_US, self.renamed.get(name, ""), call)
+            self.plain(node, self.renamed.get(name, ""), call, composite=True)
         self.external_id = outer_id
 
     def _plan(self, node: Node, name: str, call: Call) -> Plan | None:

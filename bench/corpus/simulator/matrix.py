@@ -60,7 +60,9 @@ class MatrixKernels:
         dtype = names.element_of(call.type(0))
         moved = prod(sizes) * call.element_bytes(0)
         name = f"void gemv2T_kernel_val<int, int, {dtype}, {dtype}, {dtype}, float, 128, 16, 4, 4, false, false>()"
-        return Plan((self._kernel(name, self._roofline.moving(moved, 0.6, sizes), 1 + prod(sizes) // 4096),), host_us=7.0)
+        return Plan(
+            (self._kernel(name, self._roofline.moving(moved, 0.6, sizes), 1 + prod(sizes) // 4096),), host_us=7.0
+        )
 
     def _product(
         self, rows: int, columns: int, inner: int, batch: int, dtype: str, layout: str, biased: bool
@@ -68,7 +70,9 @@ class MatrixKernels:
         precision = self.precision(dtype, of_product=True)
         width = 4 if dtype == "float" else 2 if dtype in _HALF else 8
         step = 8 if width == 2 else 4
-        leading = {"tn": (inner, inner, columns), "nn": (inner, columns, columns), "nt": (rows, columns, columns)}[layout]
+        leading = {"tn": (inner, inner, columns), "nn": (inner, columns, columns), "nt": (rows, columns, columns)}[
+            layout
+        ]
         aligned = all(size % step == 0 for size in leading)
         quality = 1.0 if aligned or precision in (Precision.FP32, Precision.FP64) else 0.42
         moved = float(width * batch * (rows * inner + inner * columns + rows * columns))
@@ -227,18 +231,25 @@ class MatrixKernels:
         flops = passes * 2.0 * 128 * key[2] * query[-1]
         step_us = (2.6 if self._hardware.is_amd else 1.5) * ceil(key[2] / 128) * (2.0 if backward else 1.0)
         busy_us = ceil(blocks / units) * max(flops / rate, step_us)
-        return self._roofline.fixed_us + 1.5 + busy_us * self._roofline.spread(("attention", query, key, dtype, backward))
+        return (
+            self._roofline.fixed_us + 1.5 + busy_us * self._roofline.spread(("attention", query, key, dtype, backward))
+        )
 
     def _kernel(
-        self, name: str, duration_us: float, blocks: int, *, registers: int = 32, shared: int = 0, block: int = 128,
+        self,
+        name: str,
+        duration_us: float,
+        blocks: int,
+        *,
+        registers: int = 32,
+        shared: int = 0,
+        block: int = 128,
         library: bool = False,
     ) -> Kernel:
         call = self._library_call if library else self._launch
         if name.startswith("nvjet"):
             call = "cudaLaunchKernelExC"
-        return Kernel(
-            name, duration_us, (max(1, blocks), 1, 1), (block, 1, 1), registers, shared, Work.KERNEL, call
-        )
+        return Kernel(name, duration_us, (max(1, blocks), 1, 1), (block, 1, 1), registers, shared, Work.KERNEL, call)
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,13 @@ def reduction(operator: str, dtype: str, inner: bool) -> str:
 
 
 def gemm(
-    hardware: Hardware, dtype: str, precision: Precision, tile: tuple[int, int], layout: str, aligned: bool, biased: bool
+    hardware: Hardware,
+    dtype: str,
+    precision: Precision,
+    tile: tuple[int, int],
+    layout: str,
+    aligned: bool,
+    biased: bool,
 ) -> str:
     """A matrix product of cuBLAS or hipBLASLt. `layout`: "tn", "nn" or "nt"."""
     if hardware.is_amd:
@@ -191,7 +197,7 @@ def depthwise(hardware: Hardware, kind: str, dtype: str, channels_last: bool) ->
     """A depthwise convolution: PyTorch's own kernels channels first, the library's channels last."""
     element = element_of(dtype)
     if hardware.is_amd:
-        return f"naive_conv_ab_nonpacked_{ {'fprop': 'fwd', 'dgrad': 'bwd', 'wgrad': 'wrw'}[kind]}_nchw_{_word(dtype)}"
+        return f"naive_conv_ab_nonpacked_{ {'fprop': 'fwd', 'dgrad': 'bwd', 'wgrad': 'wrw'}[kind] }_nchw_{_word(dtype)}"
     if channels_last:
         cuda = _CUDA_ELEMENT.get(element, element)
         verb = {"fprop": "fprop", "dgrad": "dgrad", "wgrad": "wgrad"}[kind]

@@ -19,20 +19,74 @@ from .shapes import Call
 ALLOCATING = frozenset(("empty", "empty_strided", "empty_like", "new_empty", "new_empty_strided", "resize", "set"))
 _WITHOUT_WORK = ALLOCATING | frozenset(
     (
-        *("view", "as_strided", "transpose", "t", "permute", "expand", "slice", "select", "narrow", "unsqueeze", "squeeze"),
-        *("detach", "alias", "unbind", "split", "split_with_sizes", "chunk", "unfold", "flatten", "unflatten", "reshape"),
-        *("_reshape_alias", "_unsafe_view", "view_as", "expand_as", "movedim", "diagonal", "resolve_conj", "resolve_neg"),
+        *(
+            "view",
+            "as_strided",
+            "transpose",
+            "t",
+            "permute",
+            "expand",
+            "slice",
+            "select",
+            "narrow",
+            "unsqueeze",
+            "squeeze",
+        ),
+        *(
+            "detach",
+            "alias",
+            "unbind",
+            "split",
+            "split_with_sizes",
+            "chunk",
+            "unfold",
+            "flatten",
+            "unflatten",
+            "reshape",
+        ),
+        *(
+            "_reshape_alias",
+            "_unsafe_view",
+            "view_as",
+            "expand_as",
+            "movedim",
+            "diagonal",
+            "resolve_conj",
+            "resolve_neg",
+        ),
         *("lift_fresh", "contiguous", "to", "_to_copy", "clone", "dropout", "type_as", "item", "_local_scalar_dense"),
         *("is_nonzero", "result_type", "record_stream", "pin_memory", "_pin_memory", "is_pinned", "size", "stride"),
         *("numpy_T", "mT", "real", "imag", "view_as_real", "view_as_complex", "requires_grad", "set_", "swapaxes"),
-        *("as_strided_", "zeros", "ones", "full", "zeros_like", "ones_like", "matmul", "linear", "mkldnn_linear", "relu"),
-        *("broadcast_tensors", "meshgrid", "equal", "isclose", "allclose", "unsafe_split", "unsafe_chunk", "tensor_split"),
+        *(
+            "as_strided_",
+            "zeros",
+            "ones",
+            "full",
+            "zeros_like",
+            "ones_like",
+            "matmul",
+            "linear",
+            "mkldnn_linear",
+            "relu",
+        ),
+        *(
+            "broadcast_tensors",
+            "meshgrid",
+            "equal",
+            "isclose",
+            "allclose",
+            "unsafe_split",
+            "unsafe_chunk",
+            "tensor_split",
+        ),
         *("_has_compatible_shallow_copy_type", "_version", "_backward", "output_nr", "is_complex", "is_floating_point"),
         *("atleast_1d", "atleast_2d", "hsplit", "vsplit", "dsplit", "data", "unsqueeze", "squeeze"),
     )
 )
 """Views, allocations, and operators that leave the work to those they call."""
-_INSIDE_KEPT = frozenset(("as_strided", "view", "transpose", "expand", "empty_like", "empty", "empty_strided", "permute"))
+_INSIDE_KEPT = frozenset(
+    ("as_strided", "view", "transpose", "expand", "empty_like", "empty", "empty_strided", "permute")
+)
 _PER_KERNEL = {1: 110, 2: 64, 3: 48, 4: 36, 5: 30}
 """Tensors that one multi-tensor kernel takes, by lists (MultiTensorApply.cuh)."""
 _CHUNK_ELEMENTS = 65536
@@ -42,9 +96,7 @@ _CHUNKS_PER_KERNEL = 320
 class Planner:
     """Plans of all operators on one device."""
 
-    def __init__(
-        self, hardware: Hardware, roofline: Roofline, settings: JobSettings, parameter_elements: int
-    ) -> None:
+    def __init__(self, hardware: Hardware, roofline: Roofline, settings: JobSettings, parameter_elements: int) -> None:
         self._hardware = hardware
         self._roofline = roofline
         self._matrix = MatrixKernels(hardware, roofline, settings)
@@ -133,7 +185,9 @@ class Planner:
         apply = self._moving(f"void at::native::{transform}<{types}{width}", 2 * moved, 0.62, sizes)
         if not training:
             return Plan((apply,), host_us=14.0)
-        collect = "batch_norm_collect_statistics_channels_last_kernel" if last else "batch_norm_collect_statistics_kernel"
+        collect = (
+            "batch_norm_collect_statistics_channels_last_kernel" if last else "batch_norm_collect_statistics_kernel"
+        )
         first = self._moving(f"void at::native::{collect}<at::native::Var, {types}, int>()", moved, 0.33, sizes)
         update = self._moving(
             "void at::native::(anonymous namespace)::unrolled_elementwise_kernel_for_multi_outputs<3, at::native::(anonymous "
@@ -196,7 +250,10 @@ class Planner:
             f"void at::native::(anonymous namespace)::GammaBetaBackwardCUDAKernelTemplate<{dtype}, float, 32u, 1u, 32u, "
             "true, false, false>()"
         )
-        kernels = (self._moving(data, 3 * moved, 0.5, sizes), self._moving(weights, 2 * moved, 0.3, sizes, extra_us=3.0))
+        kernels = (
+            self._moving(data, 3 * moved, 0.5, sizes),
+            self._moving(weights, 2 * moved, 0.3, sizes, extra_us=3.0),
+        )
         return Plan(kernels, host_us=16.0)
 
     def _group_norm(self, call: Call, backward: bool) -> Plan | None:
@@ -249,9 +306,7 @@ class Planner:
         if plain and source == target:
             moved = elements * written
             duration = self._roofline.moving(2.0 * moved, 0.7, ("copy", elements))
-            kernel = Kernel(
-                "Memcpy DtoD (Device -> Device)", duration, work=Work.MEMCPY, call=self._copy, bytes=moved
-            )
+            kernel = Kernel("Memcpy DtoD (Device -> Device)", duration, work=Work.MEMCPY, call=self._copy, bytes=moved)
             return Plan((kernel,), host_us=4.0)
         word = "bfloat16_copy_kernel_cuda" if target == "c10::BFloat16" else "direct_copy_kernel_cuda"
         functor = f"at::native::{word}(at::TensorIteratorBase&)::{{lambda({source})#1}}"
@@ -308,9 +363,15 @@ class Planner:
         if not elements:
             return None
         dtype = names.element_of(call.type(tensors[0][2]))
-        reads = 0.0 if rule is not None and rule.inputs == 0 else sum(prod(s) * call.element_bytes(k) for s, _, k in tensors)
+        reads = (
+            0.0
+            if rule is not None and rule.inputs == 0
+            else sum(prod(s) * call.element_bytes(k) for s, _, k in tensors)
+        )
         moved = reads + elements * call.element_bytes(tensors[0][2])
-        functor = rule.functor if rule else f"at::native::{op}_kernel_cuda(at::TensorIteratorBase&)::{{lambda({{T}})#1}}"
+        functor = (
+            rule.functor if rule else f"at::native::{op}_kernel_cuda(at::TensorIteratorBase&)::{{lambda({{T}})#1}}"
+        )
         functor = functor.replace("{T}", dtype)
         full = [(s, strides) for s, strides, _ in tensors if prod(s) > 1]
         dense = all(s == sizes and _same_layout(sizes, full[0][1], strides) for s, strides in full)

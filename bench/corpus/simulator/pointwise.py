@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 _AT = "at::native::"
-_LAMBDA = "(at::TensorIteratorBase&)::{lambda()#1}::operator()() const::{lambda()#7}::operator()() const::{lambda({T})#1}"
+_LAMBDA = (
+    "(at::TensorIteratorBase&)::{lambda()#1}::operator()() const::{lambda()#7}::operator()() const::{lambda({T})#1}"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,9 @@ POINTWISE: dict[str, Pointwise] = {
     "maximum": _by_kernel("maximum_kernel_cuda", 2),
     "minimum": _by_kernel("minimum_kernel_cuda", 2),
     **dict.fromkeys(("eq", "ne", "gt", "lt", "ge", "le"), Pointwise(_COMPARE, 2)),
-    **dict.fromkeys(("logical_and", "logical_or", "bitwise_and", "bitwise_or"), _by_kernel("bitwise_and_kernel_cuda", 2)),
+    **dict.fromkeys(
+        ("logical_and", "logical_or", "bitwise_and", "bitwise_or"), _by_kernel("bitwise_and_kernel_cuda", 2)
+    ),
     **dict.fromkeys(("bitwise_not", "logical_not"), _by_kernel("bitwise_not_kernel_cuda")),
     "isfinite": _by_kernel("isfinite_kernel"),
     "isnan": Pointwise(_AT + "CompareNeFunctor<{T}>"),
@@ -106,7 +110,8 @@ POINTWISE: dict[str, Pointwise] = {
 """By operator, without `aten::` and the `_` of in-place forms."""
 
 REDUCTIONS: dict[str, str] = {
-    "sum": _AT + "func_wrapper_t<{T}, at::native::sum_functor<{T}, float, {T}>::operator()(at::TensorIterator&)::{lambda(float, float)#1}>",
+    "sum": _AT
+    + "func_wrapper_t<{T}, at::native::sum_functor<{T}, float, {T}>::operator()(at::TensorIterator&)::{lambda(float, float)#1}>",
     "nansum": _AT + "func_wrapper_t<{T}, at::native::nansum_functor<{T}, float, {T}> >",
     "mean": _AT + "MeanOps<{T}, float, float, {T}>",
     "max": _AT + "MaxOps<{T}>",
@@ -135,21 +140,66 @@ NAMED: dict[str, tuple[str, float, float, float]] = {
     "_adaptive_avg_pool2d_backward": ("adaptive_average_gradinput_{L}<int, {T}>", 1.0, 1.0, 0.35),
     "adaptive_max_pool2d": ("adaptivemaxpool<int, {T}>", 1.0, 0.1, 0.35),
     "max_pool3d_with_indices": ("max_pool3d_with_indices_single_out_frame<{T}>", 1.0, 0.8, 0.3),
-    "upsample_nearest2d": ("upsample_nearest2d_{L}_out_frame<{T}, nearest_neighbor_compute_source_index>", 1.0, 4.0, 0.5),
+    "upsample_nearest2d": (
+        "upsample_nearest2d_{L}_out_frame<{T}, nearest_neighbor_compute_source_index>",
+        1.0,
+        4.0,
+        0.5,
+    ),
     "upsample_nearest2d_backward": ("upsample_nearest2d_backward_{L}_out_frame<{T}>", 1.0, 0.25, 0.4),
     "upsample_bilinear2d": ("upsample_bilinear2d_{L}_out_frame<{T}, float>", 1.0, 4.0, 0.4),
     "upsample_bilinear2d_backward": ("upsample_bilinear2d_backward_{L}_out_frame<{T}, float>", 1.0, 0.25, 0.15),
     "upsample_bicubic2d": ("upsample_bicubic2d_out_frame<{T}, float>", 1.0, 4.0, 0.2),
     "grid_sampler_2d": ("grid_sampler_2d_kernel<{T}, int>", 1.0, 1.0, 0.25),
     "grid_sampler_2d_backward": ("grid_sampler_2d_backward_kernel<{T}, int>", 1.0, 1.0, 0.1),
-    "embedding": ("(anonymous namespace)::indexSelectLargeIndex<{T}, long, unsigned int, 2, 2, -2, true>", 0.0, 1.0, 0.4),
-    "embedding_dense_backward": ("(anonymous namespace)::embedding_backward_feature_kernel<{T}, float, long>", 1.0, 1.0, 0.1),
-    "index_select": ("(anonymous namespace)::indexSelectLargeIndex<{T}, long, unsigned int, 2, 2, -2, true>", 0.5, 0.5, 0.45),
-    "gather": ("_scatter_gather_elementwise_kernel<128, 8, at::native::_cuda_scatter_gather_internal_kernel<false, {T}> >", 0.7, 0.7, 0.4),
-    "scatter": ("_scatter_gather_elementwise_kernel<128, 8, at::native::_cuda_scatter_gather_internal_kernel<true, {T}> >", 0.7, 0.7, 0.3),
-    "scatter_add": ("_scatter_gather_elementwise_kernel<128, 8, at::native::_cuda_scatter_gather_internal_kernel<true, {T}> >", 1.0, 1.0, 0.15),
-    "index": ("index_elementwise_kernel<128, 4, at::native::gpu_index_kernel<at::native::index_kernel_impl<at::native::OpaqueType<{S}> > > >", 0.7, 0.7, 0.4),
-    "_index_put_impl": ("index_elementwise_kernel<128, 4, at::native::gpu_index_kernel<at::native::index_put_kernel_impl<at::native::OpaqueType<{S}> > > >", 0.7, 0.7, 0.3),
+    "embedding": (
+        "(anonymous namespace)::indexSelectLargeIndex<{T}, long, unsigned int, 2, 2, -2, true>",
+        0.0,
+        1.0,
+        0.4,
+    ),
+    "embedding_dense_backward": (
+        "(anonymous namespace)::embedding_backward_feature_kernel<{T}, float, long>",
+        1.0,
+        1.0,
+        0.1,
+    ),
+    "index_select": (
+        "(anonymous namespace)::indexSelectLargeIndex<{T}, long, unsigned int, 2, 2, -2, true>",
+        0.5,
+        0.5,
+        0.45,
+    ),
+    "gather": (
+        "_scatter_gather_elementwise_kernel<128, 8, at::native::_cuda_scatter_gather_internal_kernel<false, {T}> >",
+        0.7,
+        0.7,
+        0.4,
+    ),
+    "scatter": (
+        "_scatter_gather_elementwise_kernel<128, 8, at::native::_cuda_scatter_gather_internal_kernel<true, {T}> >",
+        0.7,
+        0.7,
+        0.3,
+    ),
+    "scatter_add": (
+        "_scatter_gather_elementwise_kernel<128, 8, at::native::_cuda_scatter_gather_internal_kernel<true, {T}> >",
+        1.0,
+        1.0,
+        0.15,
+    ),
+    "index": (
+        "index_elementwise_kernel<128, 4, at::native::gpu_index_kernel<at::native::index_kernel_impl<at::native::OpaqueType<{S}> > > >",
+        0.7,
+        0.7,
+        0.4,
+    ),
+    "_index_put_impl": (
+        "index_elementwise_kernel<128, 4, at::native::gpu_index_kernel<at::native::index_put_kernel_impl<at::native::OpaqueType<{S}> > > >",
+        0.7,
+        0.7,
+        0.3,
+    ),
     "index_add": ("indexFuncLargeIndex<{T}, long, unsigned int, 2, 2, -2, true, at::native::ReduceAdd>", 0.7, 0.7, 0.2),
     "roll": ("roll_cuda_kernel<{T}>", 1.0, 1.0, 0.55),
     "flip": ("(anonymous namespace)::flip_kernel_impl_elementwise_kernel<{T}>", 1.0, 1.0, 0.5),
@@ -158,22 +208,57 @@ NAMED: dict[str, tuple[str, float, float, float]] = {
     "triu": ("triu_tril_kernel<{T}, int, true, 4, false>", 1.0, 1.0, 0.6),
     "im2col": ("im2col_kernel<{T}>", 1.0, 9.0, 0.5),
     "col2im": ("col2im_kernel<{T}, float>", 9.0, 1.0, 0.4),
-    "nll_loss_forward": ("(anonymous namespace)::nll_loss_forward_reduce_cuda_kernel_2d<{T}, float, long>", 0.1, 0.0, 0.2),
+    "nll_loss_forward": (
+        "(anonymous namespace)::nll_loss_forward_reduce_cuda_kernel_2d<{T}, float, long>",
+        0.1,
+        0.0,
+        0.2,
+    ),
     "nll_loss_backward": ("(anonymous namespace)::nll_loss_backward_reduce_cuda_kernel_2d<{T}, long>", 0.1, 0.1, 0.2),
     "nll_loss2d_forward": ("(anonymous namespace)::nll_loss2d_forward_kernel<{T}, float, long>", 0.6, 0.0, 0.2),
     "nll_loss2d_backward": ("(anonymous namespace)::nll_loss2d_backward_kernel<{T}>", 0.6, 0.6, 0.2),
-    "native_dropout": ("(anonymous namespace)::fused_dropout_kernel_vec<{T}, float, unsigned int, 1, 4, bool>", 1.0, 1.25, 0.7),
-    "bernoulli": ("(anonymous namespace)::distribution_elementwise_grid_stride_kernel<float, 4, at::native::templates::cuda::bernoulli_kernel>", 0.0, 1.0, 0.5),
-    "normal": ("(anonymous namespace)::distribution_elementwise_grid_stride_kernel<float, 4, at::native::templates::cuda::normal_and_transform>", 0.0, 1.0, 0.4),
-    "uniform": ("(anonymous namespace)::distribution_elementwise_grid_stride_kernel<float, 4, at::native::templates::cuda::uniform_and_transform>", 0.0, 1.0, 0.5),
-    "random": ("(anonymous namespace)::distribution_elementwise_grid_stride_kernel<unsigned int, 4, at::native::templates::cuda::random_from_to_kernel>", 0.0, 1.0, 0.5),
+    "native_dropout": (
+        "(anonymous namespace)::fused_dropout_kernel_vec<{T}, float, unsigned int, 1, 4, bool>",
+        1.0,
+        1.25,
+        0.7,
+    ),
+    "bernoulli": (
+        "(anonymous namespace)::distribution_elementwise_grid_stride_kernel<float, 4, at::native::templates::cuda::bernoulli_kernel>",
+        0.0,
+        1.0,
+        0.5,
+    ),
+    "normal": (
+        "(anonymous namespace)::distribution_elementwise_grid_stride_kernel<float, 4, at::native::templates::cuda::normal_and_transform>",
+        0.0,
+        1.0,
+        0.4,
+    ),
+    "uniform": (
+        "(anonymous namespace)::distribution_elementwise_grid_stride_kernel<float, 4, at::native::templates::cuda::uniform_and_transform>",
+        0.0,
+        1.0,
+        0.5,
+    ),
+    "random": (
+        "(anonymous namespace)::distribution_elementwise_grid_stride_kernel<unsigned int, 4, at::native::templates::cuda::random_from_to_kernel>",
+        0.0,
+        1.0,
+        0.5,
+    ),
     "repeat_interleave": ("compute_cuda_kernel<long>", 1.0, 2.0, 0.3),
     "bincount": ("kernelHistogram1D<long, float, long, 1, 2, -1>", 1.0, 0.1, 0.2),
     "searchsorted": ("(anonymous namespace)::searchsorted_cuda_kernel<{T}, long>", 1.0, 1.0, 0.2),
     "cdist": ("cdist_kernel_cuda_impl<{T}, at::native::dists<{T}>::two>", 4.0, 4.0, 0.3),
     "_cdist_forward": ("cdist_kernel_cuda_impl<{T}, at::native::dists<{T}>::two>", 4.0, 4.0, 0.3),
     "reflection_pad2d": ("(anonymous namespace)::reflection_pad2d_out_kernel<{T}>", 1.0, 1.1, 0.4),
-    "pixel_shuffle": ("elementwise_kernel<128, 4, at::native::gpu_kernel_impl_nocast<at::native::direct_copy_kernel_cuda> >", 1.0, 1.0, 0.45),
+    "pixel_shuffle": (
+        "elementwise_kernel<128, 4, at::native::gpu_kernel_impl_nocast<at::native::direct_copy_kernel_cuda> >",
+        1.0,
+        1.0,
+        0.45,
+    ),
 }
 """Operators with kernels of their own: name, bytes read and written for each byte of the largest input, and the share of
 the bandwidth. `{T}` is the element type, `{S}` its bytes, `{L}` the layout."""

@@ -13,12 +13,10 @@ from .calls import Mark, Node
 from .document import Args, Event
 from .host import Host
 from .kernels import Kernel, Queue
-from .reducer import Reducer
 from .shapes import Call
 
 _RUN_BACKWARD = "<built-in method run_backward"
 _ENGINE = "autograd::engine::evaluate_function"
-_ACCUMULATE = "torch::autograd::AccumulateGrad"
 _LOADER = "enumerate(DataLoader)"
 _OPTIMIZER_STEP = "Optimizer.step#"
 _COPIES = frozenset(f"aten::{name}" for name in ("clone", "to", "_to_copy", "contiguous", "copy_"))
@@ -29,13 +27,12 @@ _WAKE_THREAD_US = 18.0
 class Program(Host):
     """A host that knows what the marks and PyTorch's own ranges mean."""
 
-    def __init__(self, *parts: Any, reducer: Reducer | None, reducing: frozenset[int], group_size: int) -> None:
-        """`reducing`: which backward passes, counted from 0, reduce their gradients."""
+    def __init__(self, *parts: Any, ranks: int) -> None:
+        """`ranks`: over how many devices collectives go."""
         super().__init__(*parts)
-        self._reducer = reducer
-        self._reducing = reducing
-        self._group_size = group_size
-        self._backward_passes = 0
+        self._ranks = ranks
+        self._exchanging: list[float] = []
+        """When collectives end that nobody has waited for yet."""
         self._backward_python: set[object] = set()
         self._in_optimizer = 0
         self._act: Act | None = None
@@ -70,6 +67,7 @@ class Program(Host):
             self.on_host += 1 if begins else -1
         elif name.startswith(_OPTIMIZER_STEP):
             self._in_optimizer += 1 if begins else -1
+            self._await_exchanges()
         elif name.startswith(ACT):
             self._act = Act(name.removeprefix(ACT)) if begins else None
             if begins:
@@ -92,8 +90,6 @@ class Program(Host):
             self._leave_backward(main)
         else:
             super().operator(node)
-        if name == _ACCUMULATE and self._reducer is not None and self._backward_passes in self._reducing:
-            self._gradient_ready(node)
 
     # The backward thread
 
@@ -105,17 +101,17 @@ class Program(Host):
         return main
 
     def _leave_backward(self, main: int | str) -> None:
-        if self._reducer is not None and self._backward_passes in self._reducing:
-            self._reducer.finish(self)
-        self._backward_passes += 1
+        self._await_exchanges()
         self.in_backward = False
         self.spend(_WAKE_THREAD_US / 2)
         self.tid = main
 
-    def _gradient_ready(self, node: Node) -> None:
-        args = node.event.args
-        assert self._reducer is not None and not isinstance(args, UnsetType)
-        self._reducer.ready(self, self.calls.of(_ACCUMULATE, args))
+    def _await_exchanges(self) -> None:
+        """The compute stream goes on when the collectives beside it are done."""
+        for end in self._exchanging:
+            self.runtime(self.call_name("StreamWaitEvent"), 0.9)
+            self.device.hold(Queue.COMPUTE, end)
+        self._exchanging = []
 
     # Host tensors
 
@@ -156,7 +152,9 @@ class Program(Host):
             self.memory.release_cache()
             self.allocations_left = _FREED_SEGMENTS
         elif act.name in ("allreduce", "broadcast"):
-            collective(self, act.name, act.value("bytes"), self._group_size, asynchronous=act.is_set("async"))
+            self._exchanging.append(collective(self, act.name, act.value("bytes"), self._ranks))
+            if not act.is_set("async"):
+                self._await_exchanges()
 
     def _in_act(self, node: Node, act: Act) -> bool:
         """Replay an operator inside an act, if the act changes it."""
@@ -177,7 +175,10 @@ class Program(Host):
         pinned = act.is_set("pinned", default=not into)
         size = prod(call.shape(0)) * call.element_bytes(0)
         like = Args(
-            dims=call.written_dims, types=call.written_types, strides=call.written_strides, concrete=call.written_concrete
+            dims=call.written_dims,
+            types=call.written_types,
+            strides=call.written_strides,
+            concrete=call.written_concrete,
         )
         opened = [self.synthetic(f"aten::{name}", like=like) for name in ("to",)]
         self.spend(1.5)
@@ -218,10 +219,6 @@ class Program(Host):
         self.wait(end)
         self.close(event)
 
-    def reduce(self, size_bytes: int, ranks: int) -> float:
-        """Reduce a bucket of gradients beside the computing; answers when it is done."""
-        return collective(self, "allreduce", size_bytes, ranks, asynchronous=True)
-
 
 class Act:
     """A `corpus.act`: its name and details."""
@@ -241,11 +238,10 @@ class Act:
         return self._details.get(key, str(int(default))) == "1"
 
 
-def collective(host: Host, kind: str, size_bytes: int, ranks: int, *, asynchronous: bool) -> float:
+def collective(host: Host, kind: str, size_bytes: int, ranks: int) -> float:
     """A collective on its own stream, as `c10d` launches it; answers when it ends.
 
-    It begins when the compute stream has done what it was given, and the slowest rank has come. Where it is not
-    asynchronous, the compute stream waits for it.
+    It begins when the compute stream has done what it was given, and the slowest rank has come.
     """
     elements = size_bytes // 4
     described = Args(
@@ -293,7 +289,4 @@ def collective(host: Host, kind: str, size_bytes: int, ranks: int, *, asynchrono
     host.close(inner)
     host.close(outer)
     host.close(around)
-    if not asynchronous:
-        host.runtime(host.call_name("StreamWaitEvent"), 0.9)
-        host.device.hold(Queue.COMPUTE, end)
     return end

@@ -78,7 +78,14 @@ class Roofline:
         return self.fixed_us + (moved_bytes / rate + ramp_us * min(1.0, moved_bytes / 1e5)) * self.spread(shape)
 
     def product(
-        self, rows: int, columns: int, inner: int, precision: Precision, quality: float, moved_bytes: float, batch: int = 1
+        self,
+        rows: int,
+        columns: int,
+        inner: int,
+        precision: Precision,
+        quality: float,
+        moved_bytes: float,
+        batch: int = 1,
     ) -> Product:
         """`batch` products of (rows x inner) by (inner x columns), at `quality` times a good kernel's efficiency."""
         matrix_unit = precision in (Precision.HALF, Precision.TF32)

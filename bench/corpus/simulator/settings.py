@@ -16,6 +16,8 @@ class JobSettings:
     batch_size: int = 0
     """Batch of the recording, a prime; 0 if it is unknown, and nothing is multiplied."""
     batch_multiplier: int = 1
+    """How many times the recorded batch a T4 works on; larger devices get more (`Hardware.usual_batch`). 1: exactly the
+    recorded batch, on every device."""
     autocast: bool = True
     """Whether the job runs under autocast. What was recorded decides each operator's type; this is for tables."""
     tf32: bool = True
@@ -24,10 +26,10 @@ class JobSettings:
     cudnn_benchmark: bool = True
     """Whether cuDNN picks the fastest algorithm by trying."""
     ranks: int = 1
-    """More than one: gradients are reduced over so many devices as DistributedDataParallel does."""
+    """Over how many devices collectives go. Which there are, and when, the recording's acts say."""
     bucket_bytes: int = 25 << 20
     settings: dict[str, str] = field(default_factory=dict)
-    """What a fault tells the simulator, by slug. `sync-every-micro-step`: gradients are reduced in every micro-step."""
+    """What a fault tells the simulator, by slug."""
 
     @staticmethod
     def of(job: Job) -> JobSettings:

@@ -35,7 +35,18 @@ PARAMETERS_OF = {
 """The arguments of operators that are parameters."""
 _SIZES_IN_TEXT = frozenset(
     f"aten::{name}"
-    for name in ("view", "reshape", "expand", "empty", "zeros", "ones", "new_zeros", "new_empty", "_unsafe_view", "randn")
+    for name in (
+        "view",
+        "reshape",
+        "expand",
+        "empty",
+        "zeros",
+        "ones",
+        "new_zeros",
+        "new_empty",
+        "_unsafe_view",
+        "randn",
+    )
 )
 _PRODUCTS = {"aten::mm": 0, "aten::addmm": 1, "aten::addmm_": 1}
 """Matrix products, and their first factor's argument."""

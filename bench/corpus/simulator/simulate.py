@@ -5,29 +5,31 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from math import prod
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from torchtraceap.analyzer.trace.model import Dims
 
-from .calls import Mark, Node, build
+from .calls import build
 from .device import Device, Memory
 from .document import Args, Document, Event, parse, serialize
 from .hardware import Hardware, hardware_of
 from .operators import Planner
 from .program import Program
-from .reducer import Reducer
 from .roofline import Roofline
 from .settings import JobSettings
 from .shapes import Calls, parameter_shapes
 
+if TYPE_CHECKING:
+    from ..job import Job
+
 _BACKWARD_THREAD = 97
 """Added to the main thread's id."""
-_SYNC_EACH = "sync-every-micro-step"
 
 
-def simulate(document: bytes, device: str, job: JobSettings, seed: int) -> bytes:
+def simulate(document: bytes, device: str, job: JobSettings | Job, seed: int) -> bytes:
     """The Kineto document that a device would have given for a recorded run.
 
     `document`: the profiler's JSON of a run on the CPU, with shapes, stacks and memory. `device`: see
@@ -36,8 +38,9 @@ def simulate(document: bytes, device: str, job: JobSettings, seed: int) -> bytes
     """
     hardware = hardware_of(device)
     recorded = parse(document)
-    simulated = simulate_events(recorded.events, hardware, job, seed)
-    return serialize(_document(recorded, simulated, hardware, job))
+    settings = job if isinstance(job, JobSettings) else JobSettings.of(job)
+    simulated = simulate_events(recorded.events, hardware, settings, seed)
+    return serialize(_document(recorded, simulated, hardware, settings))
 
 
 def simulate_events(recorded: Sequence[Event], hardware: Hardware, job: JobSettings, seed: int) -> list[Event]:
@@ -45,7 +48,8 @@ def simulate_events(recorded: Sequence[Event], hardware: Hardware, job: JobSetti
     rng = random.Random(seed)
     parameters = parameter_shapes(recorded)
     half = "" if hardware.device.has_bf16 else "c10::Half"
-    calls = Calls(job.batch_size, job.batch_multiplier, parameters, half)
+    times = job.batch_multiplier * (hardware.usual_batch if job.batch_multiplier > 1 else 1)
+    calls = Calls(job.batch_size, times, parameters, half)
     root = build(recorded)
     elements = _parameter_elements(parameters)
     events: list[Event] = []
@@ -58,9 +62,7 @@ def simulate_events(recorded: Sequence[Event], hardware: Hardware, job: JobSetti
         Memory(hardware, 4 * elements * 3),
         events,
         rng,
-        reducer=Reducer(job.ranks, job.bucket_bytes) if job.ranks > 1 else None,
-        reducing=_reducing_passes(root, every=_SYNC_EACH in job.settings),
-        group_size=max(job.ranks, 2),
+        ranks=max(job.ranks, 2),
     )
     assert isinstance(root.event.tid, (int, str)) and isinstance(root.event.pid, (int, str))
     host.clock, host.pid, host.tid = root.begin, root.event.pid, root.event.tid
@@ -75,22 +77,6 @@ def simulate_events(recorded: Sequence[Event], hardware: Hardware, job: JobSetti
 def _parameter_elements(parameters: frozenset[Dims]) -> int:
     """About how many parameters the model has: each shape and its transpose count once, and stand for some tensors."""
     return 2 * sum(prod(sizes) for sizes in parameters)
-
-
-def _reducing_passes(root: Node, every: bool) -> frozenset[int]:
-    """The backward passes that reduce gradients: each step's last, or all."""
-    step, last_of_step, passes = 0, {}, 0
-    pending = [root]
-    while pending:
-        node = pending.pop()
-        if node.mark is Mark.RANGE_BEGIN and node.event.name.startswith("ProfilerStep#"):
-            step += 1
-        elif node.event.name.startswith("<built-in method run_backward"):
-            last_of_step[(step, passes) if every else step] = passes
-            passes += 1
-            continue
-        pending.extend(reversed(node.children))
-    return frozenset(last_of_step.values())
 
 
 def _add_device_ranges(events: list[Event], device: Device, host: Program) -> None:

@@ -2,8 +2,8 @@
 
 An event is spoiled by a kind if it lies in one of the kind's ranges, if it is a backward operator whose forward
 operator is spoiled, if the fault's `spoils` says so, or if a spoiled host event launched it. Of idle time is spoiled: a
-wait whose call or loader is spoiled; the part of a late launch in which the host was busy with what is spoiled; a gap of the
-device before work that is spoiled.
+wait whose call or loader is spoiled; the part of a late launch in which the host was busy with what is spoiled; a gap
+of the device before work that is spoiled.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ def _spoilage(timeline: Timeline, ranges: list[Spoiled], spoils: Rule | None) ->
     trace, device = timeline.trace, timeline.device_rows
     by_rule = spoils(timeline) if spoils is not None else np.zeros(len(trace), dtype=np.bool_)
     is_spoiled = _in_ranges(timeline, ranges) | by_rule
-    is_spoiled |= np.append(is_spoiled, False)[timeline.forward_op]
     is_spoiled |= enclosing(timeline.tree.parent, is_spoiled) != NONE
+    is_spoiled |= np.append(is_spoiled, False)[timeline.forward_op]
     spoiled_or_none = np.append(is_spoiled, False)
     is_spoiled[device] |= spoiled_or_none[timeline.launches.op[device]]
     is_spoiled[device] |= spoiled_or_none[timeline.launches.runtime[device]]

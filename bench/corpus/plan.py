@@ -21,6 +21,8 @@ from .simulator.hardware import DEVICES
 
 HEALTHY_EVERY = 3
 """One run of so many is healthy."""
+TEST_EVERY = 4
+"""One run of so many of each kind, and of the healthy ones, is of a family of the test."""
 TRAINING_SHARE = 0.65
 DEVICES_EACH = 3
 """Simulated devices of a run, besides the CPU's recording."""
@@ -56,28 +58,38 @@ class Made:
 def plan_runs(runs: int, seed: int) -> list[Plan]:
     """The plans of the first `runs` runs; a longer plan begins with a shorter one's."""
     rng = random.Random(seed)
-    slugs, families = sorted(all_faults()), sorted(all_families())
+    slugs = sorted(all_faults())
     rng.shuffle(slugs)
+    families = sorted(all_families())
     rng.shuffle(families)
+    others = [family for family in families if family not in TEST_FAMILIES]
+    kept_for_test = [family for family in families if family in TEST_FAMILIES]
     plans = []
     for number in range(runs):
         its = random.Random(f"{seed} {number}")
         spoiled = number - number // HEALTHY_EVERY - 1
         is_healthy = number % HEALTHY_EVERY == 0
-        # Each time that a kind comes again, the families begin elsewhere.
-        turn = number // HEALTHY_EVERY if is_healthy else spoiled + spoiled // len(slugs)
-        first = turn % len(families)
+        # How often its kind has come before; each time the families begin elsewhere.
+        turn = number // HEALTHY_EVERY if is_healthy else spoiled // len(slugs)
+        place = 0 if is_healthy else spoiled % len(slugs)
+        first, then = _turned(others, place + turn), _turned(kept_for_test, place + turn // TEST_EVERY)
+        is_for_test = turn % TEST_EVERY == 1
         plans.append(
             Plan(
                 number=number,
                 seed=its.randrange(1 << 31),
                 training=its.random() < TRAINING_SHARE,
-                slug="" if is_healthy else slugs[spoiled % len(slugs)],
+                slug="" if is_healthy else slugs[place],
                 more=0 if is_healthy else its.choice(_MORE),
-                families=tuple(families[first:] + families[:first]),
+                families=(*then, *first) if is_for_test else (*first, *then),
             )
         )
     return plans
+
+
+def _turned(families: list[str], by: int) -> list[str]:
+    at = by % max(len(families), 1)
+    return families[at:] + families[:at]
 
 
 def make(plan: Plan) -> Made:

@@ -1,0 +1,42 @@
+"""channels-last-missing: a convolutional net in half precision runs in NCHW."""
+
+from __future__ import annotations
+
+import random
+
+from torch import nn
+
+from torchtraceap.analyzer.timeline.model import Timeline
+from torchtraceap.analyzer.trace.model import BoolArray
+
+from ..fault import Fault
+from ..job import Job
+from ..surgery import find
+from .shared.dtypes import HALF
+from .shared.operators import convolutions
+
+SLUG = "channels-last-missing"
+
+
+def apply(job: Job, rng: random.Random) -> bool:
+    """Nets that are made for channels last, by their dense convolutions."""
+    dense = find(job.model, nn.Conv2d, lambda conv: conv.groups == 1 and max(conv.kernel_size) > 1)
+    if not job.channels_last or job.autocast not in HALF or len(dense) < 2:
+        return False
+    job.channels_last = False
+    job.settings[SLUG] = "NCHW"
+    return True
+
+
+def spoils(timeline: Timeline) -> BoolArray:
+    """All convolutions over images, forward and backward."""
+    return convolutions(timeline, axes=2)
+
+
+FAULT = Fault(
+    SLUG,
+    apply,
+    spoils=spoils,
+    on=frozenset(("device",)),
+    excludes=frozenset(("layout-broken-midway", "permute-contiguous-churn", "fp32-without-autocast")),
+)

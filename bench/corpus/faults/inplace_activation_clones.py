@@ -1,0 +1,59 @@
+"""inplace-activation-clones: an in-place activation whose backward needs its input, so autograd copies it first."""
+
+from __future__ import annotations
+
+import random
+
+from torch import nn
+
+from torchtraceap.analyzer.timeline.model import Timeline
+from torchtraceap.analyzer.trace.model import BoolArray
+
+from ..fault import Control, Fault
+from ..job import Job
+from ..surgery import Place, choose, find
+from .shared.operators import parents_named
+from .shared.parts import find_any
+
+SLUG = "inplace-activation-clones"
+_NEED_THEIR_INPUT = (nn.SiLU, nn.Hardswish, nn.ReLU6, nn.Mish)
+_OPERATORS = tuple(f"aten::{name}_" for name in ("silu", "hardswish", "hardtanh", "relu6", "mish", "hardsigmoid"))
+
+
+def apply(job: Job, rng: random.Random) -> bool:
+    """Activations in training, those of a kind that needs its input; else others are exchanged for such."""
+    if not job.is_training:
+        return False
+    own = [place for place in find_any(job.model, _NEED_THEIR_INPUT) if type(place.part) in _NEED_THEIR_INPUT]
+    for place in choose(own, rng, least=0.5):
+        setattr(place.part, "inplace", True)  # noqa: B010
+    # In place already: nobody reads what such an activation overwrites.
+    others = find(job.model, nn.ReLU, lambda part: part.inplace)
+    if not own:
+        kind = rng.choice([nn.ReLU6, nn.Hardswish, nn.SiLU])
+        for place in choose(others, rng, least=0.5):
+            place.replace(kind(inplace=True))
+    return bool(own or others)
+
+
+def spoils(timeline: Timeline) -> BoolArray:
+    """The clones inside of in-place activations."""
+    return parents_named(timeline, "aten::clone", _OPERATORS)
+
+
+def apply_control(job: Job, rng: random.Random) -> bool:
+    """ReLUs in place after norms, which need no input for their backward and clone nothing."""
+    places = [place for place in find(job.model, nn.ReLU) if _follows_norm(place)]
+    for place in places:
+        place.part.inplace = True
+    return bool(places)
+
+
+def _follows_norm(place: Place[nn.ReLU]) -> bool:
+    children = list(place.parent.children())
+    at = children.index(place.part)
+    return at > 0 and isinstance(children[at - 1], nn.BatchNorm2d)
+
+
+FAULT = Fault(SLUG, apply, spoils=spoils)
+CONTROL = Control("ReLUs in place", apply_control)

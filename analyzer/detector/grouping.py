@@ -23,7 +23,7 @@ class Parts:
     """The parts of a step in order. Arrays have shape (parts,)."""
 
     share: FloatArray
-    """Of the step, the mean over the steps."""
+    """Of a usual step."""
     phase: Int8Array
     within: IntArray
     """The enclosing part, preferably not merged across; NONE at the top."""

@@ -202,7 +202,7 @@ class _Trees:
         step, start_ns = timeline.steps.of[row].astype(np.int64), self.moment_ns[row]
         is_host = ~is_among(trace.cat[row], DEVICE_CATEGORIES)
         end_ns = np.where(is_host, np.minimum(trace.end_ns[row], timeline.steps.end_ns[step]), start_ns)
-        share = np.bincount(part, weights=self.costs.share(step, start_ns, end_ns), minlength=count) / len(self.chosen)
+        share = usual_share(part, self.costs.share(step, start_ns, end_ns), count, len(self.chosen))
         looked_at = np.flatnonzero((share >= _MIXED)[part] & is_host)
         opens = np.zeros(count, dtype=np.bool_)
         if not len(looked_at):
@@ -307,6 +307,19 @@ def _kinds(trace: Trace) -> IntArray:
 def _at(values: Int32Array, places: IntArray) -> IntArray:
     """`values[places]`, 0 for places beyond the end."""
     return np.append(values, 0)[np.minimum(places, len(values))].astype(np.int64)
+
+
+def usual_share(part: IntArray, share: FloatArray, parts: int, steps: int) -> FloatArray:
+    """Shape (parts,): the share of a step that each part takes: the median over its units, one in each step; of parts
+    that some steps lack the mean over all steps.
+
+    One step that the machine held up must not decide about all of them.
+    """
+    count = np.bincount(part, minlength=parts)
+    ordered = share[np.lexsort((share, part))]
+    first = np.cumsum(count) - count
+    middle = np.append(ordered, 0.0)[np.minimum(first + (count - 1) // 2, len(ordered))]
+    return np.where(count == steps, middle, np.bincount(part, weights=share, minlength=parts) / steps)
 
 
 def phases_of(timeline: Timeline, rows: IntArray) -> Int8Array:

@@ -31,7 +31,7 @@ from ..trace.model import DEVICE_CATEGORIES, HOST_CATEGORIES, NONE, BoolArray, I
 from .grouping import Parts, group
 from .model import Windows
 from .regions import region_names
-from .units import Units, find_units, launch_moments, measure_costs, phases_of
+from .units import Units, find_units, launch_moments, measure_costs, phases_of, usual_share
 
 MOST_STEPS = 8
 """So many steps say what the others would."""
@@ -86,7 +86,7 @@ def cut(timeline: Timeline) -> Windows:
         step=step.astype(np.int32),
         region=region.astype(np.int32),
         regions=tuple(names[index] for index in shown.tolist()),
-        of=_window_of(timeline, chosen, start_ns, moment_ns),
+        of=_window_of(timeline, start_ns, step, moment_ns),
     )
 
 
@@ -129,7 +129,9 @@ def _typical_order(timeline: Timeline, units: Units) -> IntArray:
 def _parts(timeline: Timeline, units: Units, order: IntArray, steps: int, moment_ns: IntArray) -> Parts:
     """What grouping needs to know of each part, in `order`."""
     trace = timeline.trace
-    share = np.bincount(units.part, weights=units.share, minlength=len(units.parent)) / steps
+    share = usual_share(units.part, units.share, len(units.parent), steps)
+    # Medians leave out what holds each step up somewhere else: the parts still make a whole step.
+    share *= units.share.sum() / max(steps * share.sum(), 1e-9)
     forward = np.full(len(units.parent), NONE, dtype=np.int64)
     source = timeline.forward_op[units.row]
     has_source = np.flatnonzero((source != NONE) & ~is_among(trace.cat[units.row], DEVICE_CATEGORIES))
@@ -159,11 +161,12 @@ def _runs(units: Units, region: IntArray) -> tuple[IntArray, IntArray]:
     return region[first[holds]], first[holds]
 
 
-def _window_of(timeline: Timeline, chosen: IntArray, start_ns: IntArray, moment_ns: IntArray) -> Int32Array:
+def _window_of(timeline: Timeline, start_ns: IntArray, step: IntArray, moment_ns: IntArray) -> Int32Array:
+    """Shape (n,): the window of each event, from where windows start and their steps."""
     trace, steps = timeline.trace, timeline.steps
     counts = is_among(trace.cat, (*HOST_CATEGORIES, *DEVICE_CATEGORIES))
-    counts &= np.append(is_among(np.arange(len(steps)), chosen), False)[steps.of]
+    counts &= np.append(is_among(np.arange(len(steps)), step), False)[steps.of]
     rows = np.flatnonzero(counts)
     of = np.full(len(trace), NONE, dtype=np.int32)
-    of[rows] = np.maximum(np.searchsorted(start_ns, moment_ns[rows], side="right") - 1, 0)
+    of[rows] = np.searchsorted(start_ns, moment_ns[rows], side="right") - 1
     return of

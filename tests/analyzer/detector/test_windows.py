@@ -10,6 +10,7 @@ from tests.shared import shared_timeline, shared_traces
 from torchtraceap.analyzer.detector.windows import MOST_STEPS, MOST_WINDOWS, chosen_steps, cut, members, moments
 from torchtraceap.analyzer.timeline.build import build_timeline
 from torchtraceap.analyzer.timeline.model import Phase
+from torchtraceap.analyzer.timeline.tree import is_step_mark
 from torchtraceap.analyzer.trace.model import DEVICE_CATEGORIES, HOST_CATEGORIES, NONE, Category
 
 
@@ -19,10 +20,12 @@ def check(timeline):
     windows = cut(timeline)
     chosen = chosen_steps(timeline)
     is_counted = np.isin(trace.cat, [*HOST_CATEGORIES, *DEVICE_CATEGORIES]) & np.isin(steps.of, chosen)
-    assert np.all((windows.of != NONE) <= is_counted)
+    holds_work = np.isin(chosen, steps.of[is_counted & ~is_step_mark(trace)])
+    assert np.array_equal(np.unique(windows.step), chosen[holds_work])
     if not len(windows):
-        assert not is_counted.any() or not np.any(is_counted & ~np.isin(trace.cat, DEVICE_CATEGORIES))
+        assert np.all(windows.of == NONE)
         return windows
+    is_counted &= np.isin(steps.of, windows.step)
     assert np.all((windows.of != NONE) == is_counted)
     assert np.all(windows.end_ns > windows.start_ns)
     assert np.all(np.diff(windows.step) >= 0)
@@ -32,7 +35,6 @@ def check(timeline):
         assert windows.start_ns[mine][0] == steps.start_ns[step]
         assert windows.end_ns[mine][-1] == steps.end_ns[step]
         assert np.array_equal(windows.start_ns[mine][1:], windows.end_ns[mine][:-1])
-    assert set(windows.step.tolist()) <= set(chosen.tolist())
     rows = np.flatnonzero(windows.of != NONE)
     of, moment = windows.of[rows], moments(timeline)[rows]
     assert np.all((windows.start_ns[of] <= moment) & (moment < windows.end_ns[of]))

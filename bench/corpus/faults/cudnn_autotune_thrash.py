@@ -19,7 +19,7 @@ from torchtraceap.analyzer.trace.model import NONE, BoolArray
 from ..fault import Fault
 from ..job import Job, Tensors
 from .cudnn_autotune_off import has_convolutions
-from .shared.rows import MATRIX, kernels, no_rows, under
+from .shared.rows import MATRIX, kernels, no_rows
 from .shared.transfers import is_image
 
 SLUG = "cudnn-autotune-thrash"
@@ -80,7 +80,7 @@ def spoils(timeline: Timeline) -> BoolArray:
     found = no_rows(timeline)
     found[launched >= _LEAST_TRIED] = True
     found[rows[(operator != NONE) & found[operator]]] = True
-    return under(timeline, found)
+    return found
 
 
 FAULT = Fault(SLUG, apply, spoils, on=frozenset({"device"}), excludes=frozenset({"cudnn-autotune-off"}))

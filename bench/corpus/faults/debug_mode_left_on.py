@@ -15,11 +15,11 @@ from torchtraceap.analyzer.trace.model import NONE, BoolArray
 from ..fault import Fault
 from ..job import Job, Moment, Step
 from .shared.places import after_layers
-from .shared.rows import named, under
+from .shared.rows import named
 
 SLUG = "debug-mode-left-on"
 _NODE = re.compile(r"^autograd::engine::evaluate_function: ")
-_CHECKS = frozenset(("aten::isnan", "aten::any", "aten::item", "aten::is_nonzero", "aten::ne", "aten::abs", "aten::eq"))
+_CHECKS = frozenset(("aten::isnan", "aten::_is_any_true", "aten::item"))
 _FILLED = re.compile(r"^aten::(empty|resize_|new_empty)")
 
 
@@ -65,7 +65,7 @@ def spoils(timeline: Timeline) -> BoolArray:
     is_node, is_new = named(timeline, _NODE.search), named(timeline, _FILLED.search)
     checks = named(timeline, _CHECKS.__contains__) & np.where(parent != NONE, is_node[parent], False)
     fills = named(timeline, lambda name: name == "aten::fill_") & np.where(parent != NONE, is_new[parent], False)
-    return under(timeline, checks | fills)
+    return checks | fills
 
 
 FAULT = Fault(SLUG, apply, spoils)

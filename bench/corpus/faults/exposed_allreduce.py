@@ -22,12 +22,12 @@ _ONE_BUCKET_BYTES = 1 << 30
 def apply(job: Job, rng: random.Random) -> bool:
     """One bucket for all gradients, or an exchange for each parameter after the backward pass, as the first
     tutorials had it."""
-    if not job.is_training or job.ranks > 1:
+    if not job.is_training:
         return False
-    if rng.random() < 0.5:
-        job.ranks, job.bucket_bytes = usual_ranks(rng), _ONE_BUCKET_BYTES
-    else:
+    if job.ranks == 1 and rng.random() < 0.6:
         at(job, Moment.AFTER_BACKWARD, SLUG, _average_gradients(job, usual_ranks(rng)))
+        return True
+    job.ranks, job.bucket_bytes = usual_ranks(rng), _ONE_BUCKET_BYTES
     return True
 
 

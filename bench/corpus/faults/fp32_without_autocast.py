@@ -24,7 +24,7 @@ def apply(job: Job, rng: random.Random) -> bool:
     """No autocast; TF32 stays allowed, where there is such a thing."""
     if job.autocast is None:
         return False
-    job.autocast = None
+    job.autocast, job.tf32 = None, True
     return True
 
 

@@ -25,9 +25,12 @@ def apply_control(job: Job, rng: random.Random) -> bool:
 
 
 def _accumulate(job: Job, rng: random.Random) -> bool:
-    if not job.is_training or job.accumulate > 1 or job.ranks > 1:
+    if not job.is_training:
         return False
-    job.ranks, job.accumulate = usual_ranks(rng), rng.choice((2, 2, 3, 4))
+    if job.ranks == 1:
+        job.ranks = usual_ranks(rng)
+    if job.accumulate == 1:
+        job.accumulate = rng.choice((2, 2, 3, 4))
     return True
 
 

@@ -18,7 +18,7 @@ _PLAIN = (KernelClass.GEMM_SIMT, KernelClass.CONV_SIMT)
 
 def apply(job: Job, rng: random.Random) -> bool:
     """Neither autocast nor TF32."""
-    if job.autocast is None or not job.tf32:
+    if job.autocast is None:
         return False
     job.autocast, job.tf32 = None, False
     return True

@@ -17,7 +17,7 @@ from ..fault import Fault
 from ..job import Job
 from .shared.optimizers import marking
 from .shared.places import trainable
-from .shared.rows import named, under
+from .shared.rows import named
 
 SLUG = "zero-grad-to-zero"
 _LEAST_PARAMETERS = 8
@@ -50,8 +50,7 @@ def spoils(timeline: Timeline) -> BoolArray:
     """Additions to gradients that were kept."""
     parent = timeline.tree.parent
     is_node = named(timeline, _ACCUMULATES.search)
-    adds = named(timeline, lambda name: name == "aten::add_") & np.where(parent != NONE, is_node[parent], False)
-    return under(timeline, adds)
+    return named(timeline, lambda name: name == "aten::add_") & np.where(parent != NONE, is_node[parent], False)
 
 
 FAULT = Fault(SLUG, apply, spoils)

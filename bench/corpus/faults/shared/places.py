@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from typing import Any
 
 from torch import Tensor, nn
@@ -12,7 +12,7 @@ from torch.utils._pytree import tree_leaves
 
 from ... import surgery
 from ...job import Hook, Job, Moment, Step
-from ...marks import spoiled
+from ...marks import healthy, spoiled
 
 Change = Callable[[Tensor], Tensor]
 
@@ -109,7 +109,7 @@ def on_inputs(job: Job, slug: str, change: Callable[[tuple[Tensor, ...]], tuple[
 
 def marked(slug: str) -> AbstractContextManager[object]:
     """Whose work it is; nobody's, if there is no slug."""
-    return spoiled(slug) if slug else nullcontext()
+    return spoiled(slug) if slug else healthy()
 
 
 def _is_of_torch(part: nn.Module) -> bool:

@@ -10,6 +10,7 @@ from torchtraceap.analyzer.timeline.columns import is_among, is_named
 from torchtraceap.analyzer.timeline.kernel_names import Precision
 from torchtraceap.analyzer.timeline.kernels import kernel_name
 from torchtraceap.analyzer.timeline.model import KernelClass, Timeline
+from torchtraceap.analyzer.timeline.tree import enclosing
 from torchtraceap.analyzer.trace.model import DEVICE_CATEGORIES, NONE, BoolArray, IntArray
 
 MATRIX = (KernelClass.GEMM_TENSOR_CORE, KernelClass.GEMM_SIMT, KernelClass.CONV_TENSOR_CORE, KernelClass.CONV_SIMT)
@@ -45,13 +46,7 @@ def of_precision(timeline: Timeline, rows: IntArray, precisions: Collection[Prec
 
 def under(timeline: Timeline, is_outer: BoolArray) -> BoolArray:
     """All host events inside of the given ones, and these."""
-    parent = timeline.tree.parent
-    found = is_outer.copy()
-    while True:
-        grown = found | np.where(parent != NONE, found[parent], False)
-        if np.array_equal(grown, found):
-            return found
-        found = grown
+    return enclosing(timeline.tree.parent, is_outer) != NONE
 
 
 def named(timeline: Timeline, question: Callable[[str], object]) -> BoolArray:

@@ -15,6 +15,8 @@ from ..card import NETWORK
 from .export import save_graph
 from .network import Block, Network
 
+_END = np.iinfo(np.int64).max
+
 
 def export_network(network: Network, length: int, folder: Path) -> None:
     """Write `network.onnx`; see `card.NETWORK` for its inputs and outputs. `length`: events of a window."""
@@ -42,11 +44,10 @@ def _events(graph: _Graph, network: Network) -> tuple[str, str]:
     mask = graph.add("Unsqueeze", mask, graph.constant(np.array([2])))
     word = graph.add("Gather", graph.weight(network.word.weight), "token")
     x = graph.add("Concat", word, graph.linear("figures", network.figures), axis=2)
-    x = graph.add("Mul", graph.gelu(graph.linear(x, network.enter)), mask)
-    for number, block in enumerate(network.blocks):
-        if number:
-            x, mask = _halve(graph, x, mask)
+    x = graph.add("Mul", graph.add("Relu", graph.linear(x, network.enter)), mask)
+    for block in network.blocks:
         assert isinstance(block, Block)
+        mask = graph.add("ReduceMax", graph.in_pairs(mask, 1, flat=False), axes=[2], keepdims=0)
         x = _block(graph, block, x, mask)
     return x, mask
 
@@ -65,30 +66,18 @@ def _vectors(graph: _Graph, network: Network, x: str, mask: str) -> str:
 
 
 def _block(graph: _Graph, block: Block, x: str, mask: str) -> str:
-    along, width = block.along, block.along.out_channels
-    y = graph.add("Transpose", graph.add("Mul", graph.norm(x, block.norm), mask), perm=[0, 2, 1])
-    reach = along.kernel_size[0] // 2
-    assert along.bias is not None
-    y = graph.add("Conv", y, graph.weight(along.weight), graph.weight(along.bias), group=width, pads=[reach, reach])
-    y = graph.linear(graph.add("Transpose", y, perm=[0, 2, 1]), block.across)
-    value = graph.add("Slice", y, *(graph.constant(np.array([at])) for at in (0, width, 2)))
-    gate = graph.add("Slice", y, *(graph.constant(np.array([at])) for at in (width, 2 * width, 2)))
+    width = block.leave.in_features
+    x = graph.add("Mul", graph.linear(graph.in_pairs(x, width, flat=True), block.merge), mask)
+    y = graph.add("Mul", graph.norm(x, block.norm), mask)
+    y = graph.add("Pad", y, graph.constant(np.array([0, 1, 0, 0, 1, 0])))
+    shifted = [
+        graph.add("Mul", graph.part(y, start, end, axis=1), graph.weight(block.along[number]))
+        for number, (start, end) in enumerate(((0, -2), (1, -1), (2, _END)))
+    ]
+    y = graph.linear(graph.add("Add", graph.add("Add", *shifted[:2]), shifted[2]), block.across)
+    value, gate = graph.part(y, 0, width, axis=2), graph.part(y, width, _END, axis=2)
     gated = graph.add("Mul", value, graph.add("Sigmoid", gate))
     return graph.add("Mul", graph.add("Add", x, graph.linear(gated, block.leave)), mask)
-
-
-def _halve(graph: _Graph, x: str, mask: str) -> tuple[str, str]:
-    one = graph.constant(np.float32(1.0))
-    count = _sum_of_two(graph, mask)
-    halved = graph.add("Div", _sum_of_two(graph, x), graph.add("Max", count, one))
-    return halved, graph.add("Min", count, one)
-
-
-def _sum_of_two(graph: _Graph, x: str) -> str:
-    """Sums of neighbouring pairs along axis 1."""
-    ends = [graph.constant(np.array([at])) for at in (np.iinfo(np.int64).max, 1, 2)]
-    halves = [graph.add("Slice", x, graph.constant(np.array([start])), *ends) for start in (0, 1)]
-    return graph.add("Add", *halves)
 
 
 class _Graph:
@@ -119,6 +108,15 @@ class _Graph:
     def weight(self, tensor: Tensor) -> str:
         """The name of a trained weight."""
         return self.constant(tensor.detach().numpy())
+
+    def part(self, x: str, start: int, end: int, axis: int) -> str:
+        """`x` from `start` to `end` along an axis."""
+        return self.add("Slice", x, *(self.constant(np.array([at])) for at in (start, end, axis)))
+
+    def in_pairs(self, x: str, width: int, flat: bool) -> str:
+        """Pairs of neighbours of `x`, (windows, length, width): beside each other, or as an axis of their own."""
+        shape = (0, -1, 2 * width) if flat else (0, -1, 2, width)
+        return self.add("Reshape", x, self.constant(np.array(shape)))
 
     def linear(self, x: str, layer: nn.Linear) -> str:
         """`layer(x)`."""

@@ -21,16 +21,14 @@ class Sizes:
     """How large the network is; the defaults make about 0.1 million parameters."""
 
     word: int = 32
-    hidden: int = 80
+    hidden: int = 72
     window: int = 128
     blocks: int = 3
-    reach: int = 5
-    """Events that one convolution sees."""
     dropout: float = 0.15
 
 
 class Network(nn.Module):
-    """See the head of the file. `length` must be divisible by 2 ** (blocks - 1)."""
+    """See the head of the file. The length of windows must be divisible by 2 ** blocks."""
 
     def __init__(self, channels: int, kinds: int, sizes: Sizes | None = None) -> None:
         super().__init__()
@@ -54,10 +52,9 @@ class Network(nn.Module):
         """Shape (windows, size), from `token` (windows, length) and `figures` (windows, length, channels)."""
         mask = (token != vocabulary.PADDING).unsqueeze(2).to(figures.dtype)
         x = torch.cat([self.word(token), self.figures(figures)], dim=2)
-        x = functional.gelu(self.enter(x)) * mask
-        for number, block in enumerate(self.blocks):
-            if number:
-                x, mask = _halve(x, mask)
+        x = torch.relu(self.enter(x)) * mask
+        for block in self.blocks:
+            mask = mask.unflatten(1, (-1, 2)).amax(dim=2)
             x = block(x, mask)
         attention = torch.softmax(self.telling(x) + (mask - 1) * 1e4, dim=1)
         picked = torch.matmul(attention.transpose(1, 2), x).flatten(1)
@@ -71,19 +68,24 @@ class Network(nn.Module):
 
 
 class Block(nn.Module):
-    """A gated convolution along the events, channel by channel, then across channels, beside a way round it."""
+    """Every two neighbours become one; then a gated convolution, channel by channel along the events (each sees its
+    neighbours), then across channels, beside a way round it."""
 
     def __init__(self, sizes: Sizes) -> None:
         super().__init__()
+        self.merge = nn.Linear(2 * sizes.hidden, sizes.hidden)
         self.norm = nn.LayerNorm(sizes.hidden)
-        self.along = nn.Conv1d(sizes.hidden, sizes.hidden, sizes.reach, padding=sizes.reach // 2, groups=sizes.hidden)
+        self.along = nn.Parameter(torch.tensor([[0.1], [0.8], [0.1]]).repeat(1, sizes.hidden))
         self.across = nn.Linear(sizes.hidden, 2 * sizes.hidden)
         self.leave = nn.Linear(sizes.hidden, sizes.hidden)
         self.dropout = nn.Dropout(sizes.dropout)
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
-        """Shape (windows, length, hidden), as `x`; `mask` (windows, length, 1) is 0 on padding."""
-        y = self.along((self.norm(x) * mask).transpose(1, 2)).transpose(1, 2)
+        """Shape (windows, length / 2, hidden), from `x` (windows, length, hidden); `mask` (windows, length / 2, 1) is 0
+        on padding."""
+        x = self.merge(x.unflatten(1, (-1, 2)).flatten(2)) * mask
+        y = functional.pad(self.norm(x) * mask, (0, 0, 1, 1))
+        y = y[:, :-2] * self.along[0] + y[:, 1:-1] * self.along[1] + y[:, 2:] * self.along[2]
         value, gate = self.across(y).chunk(2, dim=2)
         return (x + self.dropout(self.leave(value * torch.sigmoid(gate)))) * mask
 
@@ -104,13 +106,6 @@ class TraceHead(nn.Module):
         sums = weights.new_zeros(traces, weights.shape[1]).index_add(0, trace, weights)
         total = weights.new_zeros(traces, weights.shape[1]).index_add(0, trace, weights * said)
         return total / sums.clamp(min=1e-6)
-
-
-def _halve(x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """Every two neighbouring events become one."""
-    count = mask.unflatten(1, (-1, 2)).sum(dim=2)
-    halved = x.unflatten(1, (-1, 2)).sum(dim=2) / count.clamp(min=1.0)
-    return halved, count.clamp(max=1.0)
 
 
 def parameters(network: Network) -> int:

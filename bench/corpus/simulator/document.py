@@ -73,7 +73,7 @@ class Args(
     group_name: str | int | UnsetType = UNSET
     dtype: Text = UNSET
     kind: Text = UNSET
-    device: int | UnsetType = UNSET
+    device: int | str | UnsetType = UNSET
     context: int | UnsetType = UNSET
     stream: int | str | UnsetType = UNSET
     queued: int | UnsetType = UNSET
@@ -86,9 +86,9 @@ class Args(
     warps_per_sm: float | UnsetType = UNSET
     grid: tuple[int, int, int] | UnsetType = UNSET
     block: tuple[int, int, int] | UnsetType = UNSET
-    occupancy: int | UnsetType = UNSET
-    bytes: int | UnsetType = UNSET
-    bandwidth: float | UnsetType = UNSET
+    occupancy: float | UnsetType = UNSET
+    bytes: int | str | UnsetType = UNSET
+    bandwidth: float | str | UnsetType = UNSET
     name: Text = UNSET
     labels: Text = UNSET
     sort_index: int | UnsetType = UNSET

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import dataclass
 from itertools import cycle
 from math import exp
 
@@ -45,6 +46,22 @@ _WAKE_US = 2.5
 _JITTERS = 8192
 
 
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How fast a host is."""
+
+    speed: float = 1.0
+    """Time for operators and calls, of what a usual host takes."""
+    python: float = 1.0
+    """Time for Python, of what it took when recorded."""
+
+    @staticmethod
+    def draw(rng: random.Random) -> Pace:
+        """Some host. Recording stacks slows Python down, and many profiles are taken without."""
+        speed = exp(rng.gauss(0.0, 0.2))
+        return Pace(speed, speed * exp(rng.gauss(-0.85, 0.3)))
+
+
 class Host:
     """The clock of the host's threads, and all that they do. Times in µs.
 
@@ -60,6 +77,7 @@ class Host:
         memory: Memory,
         events: list[Event],
         rng: random.Random,
+        pace: Pace,
     ) -> None:
         self.hardware = hardware
         self.planner = planner
@@ -68,10 +86,7 @@ class Host:
         self.memory = memory
         self.events = events
         self.rng = rng
-        self.speed = exp(rng.gauss(0.0, 0.2))
-        """How much slower than a usual host this one is."""
-        self._python = self.speed * exp(rng.gauss(-0.85, 0.3))
-        """Python's time, of what it took when recorded: stacks slow it down, and many profiles are taken without."""
+        self.speed, self._python = pace.speed, pace.python
         self.clock = 0.0
         self.tid: int | str = 0
         self.pid: int | str = 0

@@ -16,6 +16,7 @@ from .calls import build
 from .device import Device, Memory
 from .document import Args, Document, Event, parse, serialize
 from .hardware import Hardware, hardware_of
+from .host import Pace
 from .operators import Planner
 from .program import Program
 from .roofline import Roofline
@@ -40,11 +41,13 @@ def simulate(document: bytes, device: str, job: JobSettings | Job, seed: int) ->
     recorded = parse(document)
     settings = job if isinstance(job, JobSettings) else JobSettings.of(job)
     simulated = simulate_events(recorded.events, hardware, settings, seed)
-    return serialize(_document(recorded, simulated, hardware, settings))
+    return serialize(document_of(recorded, simulated, hardware, settings))
 
 
-def simulate_events(recorded: Sequence[Event], hardware: Hardware, job: JobSettings, seed: int) -> list[Event]:
-    """The events of the simulated run."""
+def simulate_events(
+    recorded: Sequence[Event], hardware: Hardware, job: JobSettings, seed: int, pace: Pace | None = None
+) -> list[Event]:
+    """The events of the simulated run, on a host of that pace; None: some host."""
     rng = random.Random(seed)
     parameters = parameter_shapes(recorded)
     half = "" if hardware.device.has_bf16 else "c10::Half"
@@ -62,6 +65,7 @@ def simulate_events(recorded: Sequence[Event], hardware: Hardware, job: JobSetti
         Memory(hardware, 4 * elements * 3),
         events,
         rng,
+        pace or Pace.draw(rng),
         ranks=max(job.ranks, 2),
     )
     assert isinstance(root.event.tid, (int, str)) and isinstance(root.event.pid, (int, str))
@@ -136,7 +140,8 @@ def _add_metadata(events: list[Event], hardware: Hardware, device: Device, host:
     events.append(span)
 
 
-def _document(recorded: Document, events: list[Event], hardware: Hardware, job: JobSettings) -> Document:
+def document_of(recorded: Document, events: list[Event], hardware: Hardware, job: JobSettings) -> Document:
+    """The events with what a document says besides: the device, versions, ranks, what was recorded."""
     device = hardware.device
     properties = {
         "id": 0,

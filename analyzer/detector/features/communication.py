@@ -9,34 +9,21 @@ from ...timeline.intervals import covered_ns, union
 from ...timeline.model import KernelClass, Phase
 from ...trace.model import NONE, FloatArray
 from ..model import Feature
-from .view import View, known, log_count, mean, pct, table
+from .marks import Mark
+from .view import View, among, known, log_count, mean, pct, table
 
 _SMALL_ELEMENTS = 1 << 14
-_BUCKET = ("copy_bucket", "reducer::mul_out", "copy_grad_to_bucket")
-_SEARCH = ("prepare_for_backward", "find_unused", "search_unused", "_find_tensors")
-_REPLICA = (
-    "parallel/data_parallel",
-    "parallel/replicate",
-    "broadcast_coalesced",
-    "ReduceAddCoalesced",
-    "DataParallel.forward",
-)
-_DISTRIBUTED = "DistributedDataParallel"
-_DDP = ("DistributedDataParallel.forward", "_pre_forward", "_post_forward")
 
 FEATURES: tuple[Feature, ...] = (
     Feature("communication.collectives", "1 (log10(1 + x))", "Collectives."),
     Feature("communication.share", "% of the compute time", "Time in them (on the CPU of the host span)."),
     Feature("communication.exposed", "% of their time", "Time in which no other device work runs."),
-    Feature("communication.exposed_share", "% of the step", "The same as a share of the step."),
     Feature("communication.size", "log10 elements", "Mean elements of one."),
     Feature("communication.small", "% of collectives", "Under 16,384 elements: bound by latency."),
     Feature("communication.same_size", "% of collectives", "Of the kind and size of one before it in the window."),
-    Feature("communication.all_reduces", "1 (log10(1 + x))", "All-reduces."),
     Feature("communication.broadcasts", "1 (log10(1 + x))", "Broadcasts: buffers sent round in every step."),
     Feature("communication.in_forward", "1 (log10(1 + x))", "Collectives in the forward pass: statistics, buffers."),
     Feature("communication.bucket_copies", "% of the compute time", "Gradients copied to and from buckets."),
-    Feature("communication.bucket_calls", "1 (log10(1 + x))", "Such copies."),
     Feature("communication.unused_search", "% of the host span", "Looking for parameters without a gradient."),
     Feature("communication.wrapper", "% of the host span", "Host time in the data-parallel wrapper."),
     Feature("communication.replicas", "1 (log10(1 + x))", "Replication within one process."),
@@ -44,7 +31,6 @@ FEATURES: tuple[Feature, ...] = (
     Feature("communication.host_backend", "% of collectives", "Exchanged by the host though there is a device."),
     Feature("communication.ranks", "log10 1", "Ranks of the job, as the trace says."),
 )
-_HOST_BACKEND = ("gloo:", "mpi:", "ucc:")
 
 
 def compute(view: View) -> FloatArray:
@@ -52,7 +38,7 @@ def compute(view: View) -> FloatArray:
     trace, of = view.trace, view.windows.of
     found = find_collectives(view.timeline)
     inside = of[found.row] != NONE
-    row, kind, elements = found.row[inside], found.kind[inside], found.elements[inside]
+    row, kind, elements = found.row[inside], found.kind[inside].astype(np.int64), found.elements[inside]
     window, took_ns = of[row], trace.dur_ns[row].astype(np.float64)
     count, total = view.count(window), view.sum(window, took_ns)
     exposed_ns = took_ns - _covered(view, row)
@@ -64,28 +50,21 @@ def compute(view: View) -> FloatArray:
     whole = view.work_ns if view.has_device else view.host_ns
 
     def number(*kinds: CollectiveKind) -> FloatArray:
-        return log_count(view.count(window[np.isin(kind, kinds)]))
+        return log_count(view.count(window[among(kind, kinds)]))
 
     return table(
         FEATURES,
         collectives=log_count(count),
-        share=np.minimum(pct(total, whole), 1e3),
+        share=pct(total, whole),
         exposed=known(view.has_device, pct(view.sum(window, exposed_ns), total)),
-        exposed_share=known(view.has_device, pct(view.sum(window, exposed_ns), view.step_ns)),
         size=known(has_sizes, log_count(mean(exchanged, view.count(window[sized])))),
         small=known(has_sizes, pct(view.sum(window, sized & (elements < _SMALL_ELEMENTS)), count)),
         same_size=known(has_sizes, pct(_repeated(view, window, kind, elements), count)),
-        all_reduces=number(CollectiveKind.ALL_REDUCE),
         broadcasts=number(CollectiveKind.BROADCAST),
-        in_forward=log_count(view.count(window[trace_phase(view, row) == Phase.FORWARD])),
+        in_forward=log_count(view.count(window[view.timeline.phase[row] == Phase.FORWARD])),
         ranks=np.full(view.size, np.log10(ranks)),
         **_wrappers(view, count),
     )
-
-
-def trace_phase(view: View, rows: np.ndarray) -> np.ndarray:
-    """`Phase` of each row; where collectives run on a thread or stream of their own, that of their launch."""
-    return view.timeline.phase[rows]
 
 
 def _covered(view: View, rows: np.ndarray) -> FloatArray:
@@ -110,31 +89,23 @@ def _repeated(view: View, window: np.ndarray, kind: np.ndarray, elements: np.nda
 def _wrappers(view: View, count: FloatArray) -> dict[str, FloatArray]:
     """Columns about what wraps a model for several devices, by name."""
     trace, of = view.trace, view.windows.of
-    marks = view.marks
-    window, took_ns = of[marks], trace.dur_ns[marks]
     family_window, work_ns, _, _ = view.work
     launching = view.timeline.launches.op[view.device] if view.has_device else view.ops
     parent = np.append(view.timeline.tree.parent, NONE)[launching]
-    named = np.append(_named(view, *_BUCKET), False)
+    named = np.zeros(len(trace) + 1, dtype=np.bool_)
+    buckets, searches, wrappers = (view.with_mark(mark) for mark in (Mark.BUCKET, Mark.UNUSED_SEARCH, Mark.WRAPPER))
+    named[buckets] = True
     bucket = named[launching] | named[parent]
     pairs = np.sort(view.device_window.astype(np.int64) * 1024 + np.clip(trace.device[view.device], 0, 1023))
     distinct = pairs[np.append(True, pairs[1:] != pairs[:-1])] if len(pairs) else pairs
-    by_host = marks[view.holding(marks, *_HOST_BACKEND)]
+    by_host = view.with_mark(Mark.HOST_BACKEND)
     return {
         "bucket_copies": known(view.has_ops, pct(view.sum(family_window, work_ns * bucket), view.work_ns)),
-        "bucket_calls": known(view.has_ops, log_count(view.sum(window, view.holding(marks, *_BUCKET)))),
-        "unused_search": pct(view.sum(window, took_ns * view.holding(marks, *_SEARCH)), view.host_ns),
-        "wrapper": np.minimum(pct(view.sum(window, took_ns * view.holding(marks, *_DDP)), view.host_ns), 100),
-        "replicas": log_count(view.sum(window, view.holding(marks, *_REPLICA) & ~view.holding(marks, _DISTRIBUTED))),
+        "unused_search": pct(view.sum(of[searches], trace.dur_ns[searches]), view.host_ns),
+        "wrapper": pct(view.sum(of[wrappers], trace.dur_ns[wrappers]), view.host_ns),
+        "replicas": log_count(view.count(of[view.with_mark(Mark.REPLICA)])),
         "devices": known(view.has_device, view.count(distinct // 1024)),
         "host_backend": known(
             view.has_device, pct(view.count(of[by_host]), np.maximum(count, view.count(of[by_host])))
         ),
     }
-
-
-def _named(view: View, *words: str) -> np.ndarray:
-    """Shape (n,): whether a row is an operator whose name holds one of `words`."""
-    found = np.zeros(len(view.trace), dtype=np.bool_)
-    found[view.ops] = view.holding(view.ops, *words)
-    return found

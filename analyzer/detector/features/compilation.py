@@ -6,14 +6,14 @@ import re
 
 import numpy as np
 
-from ...timeline.compiled import REGION, region_id
+from ...timeline.columns import is_among
+from ...timeline.compiled import region_id
 from ...timeline.model import KernelClass
 from ...trace.model import NONE, Category, FloatArray
 from ..model import Feature
-from .view import MATRIX, View, known, log_count, pct, table
+from .marks import Mark
+from .view import MATRIX, View, among, known, log_count, pct, table
 
-_COMPILES = ("entire_frame_compile", "entire_backward_compile", "compile_inner", "convert_frame.py", "compile_fx.py")
-_RESUME = "torch_dynamo_resume_in_"
 _GRAPH = re.compile(r"GraphLaunch")
 
 FEATURES: tuple[Feature, ...] = (
@@ -29,7 +29,7 @@ FEATURES: tuple[Feature, ...] = (
     Feature("compilation.by_graph", "% of compiled kernels", "Of these, launched by a graph and not one by one."),
     Feature("compilation.matrix_names", "1 (log10(1 + x))", "Matrix kernels by name for one operator: trials."),
     Feature(
-        "compilation.kernel_names_here_only",
+        "compilation.one_step_kernels",
         "% of device events",
         "Kernels of names that run in this step only: trials.",
     ),
@@ -39,14 +39,13 @@ FEATURES: tuple[Feature, ...] = (
 def compute(view: View) -> FloatArray:
     """Shape (windows, features)."""
     trace, of = view.trace, view.windows.of
-    marks = view.marks
-    regions = marks[view.holding(marks, REGION)]
+    regions = view.with_mark(Mark.COMPILED_REGION)
     regions = regions[trace.cat[regions] != Category.PYTHON_FUNCTION]
     region_window = of[regions]
     times = view.by_name(regions, lambda name: max(region_id(name)[1], 0), 0)
-    compiles = marks[view.holding(marks, *_COMPILES)]
+    compiles = view.with_mark(Mark.COMPILING)
     inner = view.timeline.tree.parent[compiles]
-    outer_compile = np.isin(inner, compiles)
+    outer_compile = is_among(inner, compiles)
     in_region = _inside(view, regions)
     triton = view.kernel_class == KernelClass.TRITON
     runtime = view.timeline.launches.runtime[view.device]
@@ -58,17 +57,17 @@ def compute(view: View) -> FloatArray:
         FEATURES,
         regions=known(told, log_count(view.count(region_window))),
         recompilations=known(told, log_count(view.largest(region_window, times))),
-        share=known(told, np.minimum(pct(view.sum(region_window, trace.dur_ns[regions]), view.host_ns), 100)),
+        share=known(told, pct(view.sum(region_window, trace.dur_ns[regions]), view.host_ns)),
         eager_calls=known(told, _eager_share(view, in_region, len(regions) > 0)),
         compiling=known(
             told,
-            np.minimum(pct(view.sum(of[compiles], trace.dur_ns[compiles] * ~outer_compile), view.host_ns), 100),
+            pct(view.sum(of[compiles], trace.dur_ns[compiles] * ~outer_compile), view.host_ns),
         ),
-        resumed=known(told, log_count(view.count(of[marks[view.holding(marks, _RESUME)]]))),
+        resumed=known(told, log_count(view.count(of[view.with_mark(Mark.RESUMED)]))),
         triton=known(view.has_device, pct(compiled_count, events)),
         by_graph=known(view.has_device, pct(view.sum(view.device_window, triton & by_graph), compiled_count)),
         matrix_names=known(view.has_device, _matrix_names(view)),
-        kernel_names_here_only=known(view.has_device, pct(_names_of_one_step(view), events)),
+        one_step_kernels=known(view.has_device, pct(_names_of_one_step(view), events)),
     )
 
 
@@ -90,7 +89,7 @@ def _eager_share(view: View, in_region: np.ndarray, is_compiled: bool) -> FloatA
 
 def _matrix_names(view: View) -> FloatArray:
     """Most matrix kernels of different names that one operator launched."""
-    which = np.isin(view.kernel_class, MATRIX)
+    which = among(view.kernel_class, MATRIX)
     rows = view.device[which]
     op = view.timeline.launches.op[rows].astype(np.int64)
     rows, op = rows[op != NONE], op[op != NONE]

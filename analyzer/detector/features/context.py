@@ -9,13 +9,12 @@ from ...trace.model import FloatArray
 from ..model import Feature
 from .families import number
 from .inputs import Kind
-from .view import MATRIX, NAN, View, known, log_count, pct, table
+from .view import MATRIX, NAN, View, among, known, log_count, pct, table
 
 _K = KernelClass
 _PHASES = tuple((phase.name.lower(), phase) for phase in Phase)
 _COMPARED: tuple[tuple[str, str], ...] = (
     ("work_time", "compute time"),
-    ("host_time", "host time"),
     ("copy", "share of copies"),
     ("elementwise", "share of pointwise work"),
     ("call_cost", "host time of a call"),
@@ -28,24 +27,19 @@ FEATURES: tuple[Feature, ...] = (
     Feature("context.position", "% of the step", "Where in its step the window begins."),
     Feature("context.trains", "0 or 1", "Whether the step has a backward pass or an optimizer."),
     Feature("context.data_share", "% of the step", "Host time in data loading."),
-    Feature("context.forward_share", "% of the step", "Host time in the forward pass."),
     Feature("context.backward_share", "% of the step", "Host time in the backward pass."),
-    Feature("context.optimizer_share", "% of the step", "Host time in the optimizer."),
     Feature("context.idle_share", "% of the step", "Device idle time; on the CPU time outside operators."),
     Feature("context.memcpy_share", "% of the step", "Device time in copies."),
-    Feature("context.communication_share", "% of the step", "Device time in collectives."),
     Feature("context.kernels", "1 (log10(1 + x))", "Device events of a step."),
     Feature("context.step_time", "log10 us", "Length of a step."),
     Feature(
         "context.half", "% of typed calls", "Calls of the trace on fp16 or bf16: whether it runs in mixed precision."
     ),
     Feature("context.tensor_core", "% of matrix time", "Matrix time of the trace on tensor cores."),
-    Feature("context.compiled", "% of device time", "Time of the trace in compiled kernels."),
     Feature("context.history", "% of calls", "Calls of the trace that autograd numbers."),
     Feature("context.cpu", "0 or 1", "No accelerator."),
     Feature("context.amd", "0 or 1", "A device of AMD's."),
     Feature("context.capability", "major.minor", "Generation of the device; NaN where unknown."),
-    Feature("context.fp32_peak", "log10 TFLOP/s", "Peak of the plain cores."),
     Feature("context.half_over_fp32", "log10 1", "What half precision could gain."),
     Feature("context.tf32_over_fp32", "log10 1", "What TF32 could gain."),
     Feature("context.ridge", "log10 FLOP/byte", "Arithmetic for each byte from which the cores set the pace."),
@@ -70,13 +64,12 @@ def compute(view: View) -> FloatArray:
     """Shape (windows, features)."""
     window, took_ns, _, work_class = view.work
     copies = pct(view.sum(window, took_ns * (work_class == _K.COPY)), view.work_ns)
-    matrix = pct(view.sum(window, took_ns * np.isin(work_class, MATRIX)), view.work_ns)
+    matrix = pct(view.sum(window, took_ns * among(work_class, MATRIX)), view.work_ns)
     pointwise = pct(view.sum(window, took_ns * (work_class == _K.ELEMENTWISE)), view.work_ns)
     idle = pct(_idle_ns(view), _idle_ns(view) + view.device_ns)
     calls = view.call_count
     compared = {
         "work_time": np.log10(1 + view.work_ns),
-        "host_time": np.log10(1 + view.host_ns),
         "copy": copies,
         "elementwise": pointwise,
         "call_cost": known(view.has_ops, np.log10(1 + view.host_ns / np.maximum(calls, 1))),
@@ -111,14 +104,11 @@ def _step(view: View) -> dict[str, FloatArray | float]:
     steps, shares = view.timeline.steps, view.timeline.breakdown
     start = steps.start_ns[view.windows.step] if len(steps) else view.windows.start_ns
     return {
-        "position": np.clip(pct(view.windows.start_ns - start, view.step_ns), -100, 200),
+        "position": np.clip(100.0 * (view.windows.start_ns - start) / np.maximum(view.step_ns, 1), 0, 100),
         "data_share": shares.data_loading_pct,
-        "forward_share": shares.forward_pct,
         "backward_share": shares.backward_pct,
-        "optimizer_share": shares.optimizer_pct,
         "idle_share": shares.idle_pct,
         "memcpy_share": shares.memcpy_pct if view.has_device else NAN,
-        "communication_share": shares.communication_pct,
         "kernels": float(np.log10(1 + shares.kernels_per_step)) if view.has_device else NAN,
         "step_time": float(np.log10(max(shares.step_us, 0.1))),
     }
@@ -130,14 +120,13 @@ def _program(view: View) -> dict[str, FloatArray | float]:
     kinds = view.input_facts.column("kind", view.call_rows)
     typed = int((kinds != Kind.UNKNOWN).sum())
     took_ns, work_class = view.trace.dur_ns[view.device], view.kernel_class
-    matrix_ns = took_ns[np.isin(work_class, MATRIX)].sum()
-    on_tensor_cores = took_ns[np.isin(work_class, (_K.GEMM_TENSOR_CORE, _K.CONV_TENSOR_CORE))].sum()
+    matrix_ns = took_ns[among(work_class, MATRIX)].sum()
+    on_tensor_cores = took_ns[among(work_class, (_K.GEMM_TENSOR_CORE, _K.CONV_TENSOR_CORE))].sum()
     tracked = view.trace.sequence[view.call_rows] >= 0
     return {
-        "trains": float(np.isin(phases, (Phase.BACKWARD, Phase.OPTIMIZER)).any()),
+        "trains": float(among(phases, (Phase.BACKWARD, Phase.OPTIMIZER)).any()),
         "half": 100.0 * float((kinds == Kind.HALF).sum()) / typed if typed else NAN,
         "tensor_core": 100.0 * float(on_tensor_cores / matrix_ns) if matrix_ns else NAN,
-        "compiled": 100.0 * float(took_ns[work_class == _K.TRITON].sum() / took_ns.sum()) if took_ns.sum() else NAN,
         "history": 100.0 * float(tracked.mean()) if len(tracked) else NAN,
     }
 
@@ -151,7 +140,6 @@ def _device(view: View) -> dict[str, float]:
         "cpu": float(device.is_cpu),
         "amd": float(device.vendor is Vendor.AMD),
         "capability": major + minor / 10 if major else NAN,
-        "fp32_peak": float(np.log10(fp32)),
         "half_over_fp32": float(np.log10(half / fp32)),
         "tf32_over_fp32": float(np.log10(device.tf32_tflops / fp32)),
         "ridge": float(np.log10(np.fmax(half, fp32) * 1e3 / device.memory_gb_per_s)),

@@ -17,7 +17,6 @@ _KINDS: tuple[tuple[str, str], ...] = (
     ("patches", "Kernel equal to stride, as in patch embeddings: a matrix product in disguise."),
     ("volumes", "Three spatial axes."),
     ("temporal", "Kernel extends along time only: one axis of a factorised 3-D convolution."),
-    ("pointwise", "Kernel of one pixel: a matrix product."),
     ("dilated", "Dilated: falls back to slow kernels."),
     ("odd_channels", "Channels that are no multiple of 8 (the image's own three left out)."),
 )
@@ -35,9 +34,11 @@ FEATURES: tuple[Feature, ...] = (
         "convolutions.half_first", "% of convolution time", "fp16 or bf16 inputs in channels-first: transposed inside."
     ),
     Feature("convolutions.flips", "% of convolutions", "Layout differs from the convolution before: broken midway."),
-    Feature("convolutions.kernels", "1", "Device events for a convolution: transposes, and trials while autotuning."),
-    Feature("convolutions.bias", "% of convolutions", "With a bias."),
-    Feature("convolutions.then_norm", "% of convolutions", "Followed by a batch norm."),
+    Feature(
+        "convolutions.kernels",
+        "1 (log10(1 + x))",
+        "Device events for a convolution: transposes, and trials while autotuning.",
+    ),
     Feature(
         "convolutions.bias_then_norm", "% of convolutions", "With a bias that the batch norm behind takes off again."
     ),
@@ -52,7 +53,7 @@ def compute(view: View) -> FloatArray:
     calls = every.chosen(view.windows.of[every.rows] != NONE)
     window, took_ns = view.windows.of[calls.rows], calls.time_ns.astype(np.float64)
     flops = np.nan_to_num(calls.flops)
-    facts = np.array([_facts(shape) for shape in calls.shapes], dtype=np.float64).reshape(len(calls), len(_KINDS) + 3)
+    facts = _facts_of_each(calls.shapes)
     memory, is_half, bias = facts[:, -3], facts[:, -2], facts[:, -1]
     count, time_ns, done = view.count(window), view.sum(window, took_ns), view.sum(window, flops)
     busy = (took_ns > 0) & (flops > 0)
@@ -72,7 +73,7 @@ def compute(view: View) -> FloatArray:
     return table(
         FEATURES,
         calls=known(told, log_count(count)),
-        share=known(told, np.minimum(pct(time_ns, view.work_ns), 1e3)),
+        share=known(told, pct(time_ns, view.work_ns)),
         against_mean=known(shaped, log_ratio(done, time_ns * overall)),
         **{name: known(shaped, share) for (name, _), share in zip(_KINDS, shares, strict=True)},
         grouped_rate=rate("grouped", best),
@@ -85,11 +86,16 @@ def compute(view: View) -> FloatArray:
         half_first=known(shaped, pct(view.sum(window, took_ns * is_half * (memory == Memory.CHANNELS_FIRST)), time_ns)),
         flips=known(shaped, pct(view.sum(window[order], changes), count)),
         kernels=known(view.has_device and told, _kernels_per_call(view, count)),
-        bias=known(shaped, pct(view.sum(window, bias), count)),
-        then_norm=known(told, pct(view.sum(window, then_norm), count)),
         bias_then_norm=known(shaped, pct(view.sum(window, then_norm * bias), count)),
         then_frozen_norm=known(shaped, pct(view.sum(window, frozen), count)),
     )
+
+
+def _facts_of_each(shapes: tuple[ConvShape, ...]) -> FloatArray:
+    """Shape (convolutions, facts). Alike calls share one shape object, and are looked at once."""
+    known = {key: _facts(shape) for key, shape in {id(shape): shape for shape in shapes}.items()}
+    found = np.array([known[id(shape)] for shape in shapes], dtype=np.float64)
+    return found.reshape(len(shapes), len(_KINDS) + 3)
 
 
 def _facts(shape: ConvShape) -> tuple[float, ...]:
@@ -102,7 +108,6 @@ def _facts(shape: ConvShape) -> tuple[float, ...]:
         bool(kernel) and kernel == stride and max(kernel) > 1 and not shape.is_transposed,
         shape.axes == 3,
         len(kernel) == 3 and kernel[0] > 1 and max(kernel[1:]) == 1,
-        bool(kernel) and max(kernel) == 1,
         bool(shape.dilation) and max(shape.dilation) > 1,
         shape.groups == 1 and any(size > 3 and size % 8 for size in channels),
         memory_of(shape.data, shape.strides),

@@ -8,7 +8,7 @@ from ...timeline.kernel_names import Precision, decode
 from ...timeline.model import KernelClass
 from ...trace.model import FloatArray
 from ..model import Feature
-from .view import MATRIX, View, known, log_count, log_ratio, log_us, pct, table
+from .view import MATRIX, View, among, known, log_count, log_ratio, log_us, pct, table
 
 _K = KernelClass
 _CLASSES: tuple[tuple[str, tuple[KernelClass, ...], str], ...] = (
@@ -24,7 +24,6 @@ _CLASSES: tuple[tuple[str, tuple[KernelClass, ...], str], ...] = (
     ("index", (_K.INDEX,), "Indexing, gathering, sorting."),
     ("optimizer", (_K.OPTIMIZER,), "Optimizer kernels over many tensors at once: what a per-parameter loop lacks."),
     ("memcpy", (_K.MEMCPY_HTOD, _K.MEMCPY_DTOH, _K.MEMCPY_DTOD, _K.MEMSET), "Copies and fills by the copy engines."),
-    ("other_work", (_K.OTHER,), "Work of no known class."),
 )
 _ALIGNED_ELEMENTS = 8
 _PRECISIONS = (
@@ -43,9 +42,7 @@ FEATURES: tuple[Feature, ...] = (
     Feature("cost.kernels", "1 (log10(1 + x))", "Kernels, copies and fills."),
     Feature("cost.kernel_median", "log10 us", "Median device event: short ones are dominated by their launch."),
     Feature("cost.kernel_longest_share", "% of the device time", "Whether one kernel owns the window."),
-    Feature("cost.distinct_kernels", "1 (log10(1 + x))", "Kernel names: many for few operators while autotuning runs."),
     *(Feature(f"cost.{name}", "% of the compute time", why) for name, _, why in _CLASSES),
-    Feature("cost.tensor_core", "% of matrix kernel time", "Matrix work that runs on tensor cores."),
     *(Feature(f"cost.{name}", "% of matrix kernel time", why) for name, _, why in _PRECISIONS),
     Feature("cost.unaligned", "% of matrix kernel time", "Kernels for operands aligned to fewer than 8 elements."),
     Feature(
@@ -62,9 +59,6 @@ def compute(view: View) -> FloatArray:
     by_class = by_class.reshape(view.size, len(_K))
     kernels, all_work = view.count(view.device_window), view.work_ns.sum()
     device_dur = view.trace.dur_ns[view.device].astype(np.float64)
-    names = view.trace.name[view.device].astype(np.int64)
-    pairs = np.sort(view.device_window.astype(np.int64) * (len(view.trace.names) + 1) + names)
-    distinct = pairs[np.append(True, pairs[1:] != pairs[:-1])] if len(pairs) else pairs
     device = view.has_device
     return table(
         FEATURES,
@@ -76,7 +70,6 @@ def compute(view: View) -> FloatArray:
         kernels=known(device, log_count(kernels)),
         kernel_median=known(device, log_us(view.median_ns(view.device_window, view.trace.dur_ns[view.device]))),
         kernel_longest_share=known(device, pct(view.largest(view.device_window, device_dur), view.device_ns)),
-        distinct_kernels=known(device, log_count(view.count(distinct // (len(view.trace.names) + 1)))),
         **{name: pct(by_class[:, list(classes)].sum(axis=1), view.work_ns) for name, classes, _ in _CLASSES},
         **_matrix_columns(view, device_dur),
     )
@@ -84,14 +77,13 @@ def compute(view: View) -> FloatArray:
 
 def _matrix_columns(view: View, took_ns: FloatArray) -> dict[str, FloatArray]:
     """Columns about matrix kernels, by name."""
-    is_matrix = np.isin(view.kernel_class, MATRIX)
+    is_matrix = among(view.kernel_class, MATRIX)
     rows, window, took_ns = view.device[is_matrix], view.device_window[is_matrix], took_ns[is_matrix]
     total = view.sum(window, took_ns)
     precision = view.by_name(rows, lambda name: int(decode(name).precision), 0)
     alignment = view.by_name(rows, lambda name: decode(name).alignment, 0)
     work_class = view.kernel_class[is_matrix]
-    on_tensor_cores = np.isin(work_class, (_K.GEMM_TENSOR_CORE, _K.CONV_TENSOR_CORE))
-    is_convolution = np.isin(work_class, (_K.CONV_TENSOR_CORE, _K.CONV_SIMT))
+    is_convolution = among(work_class, (_K.CONV_TENSOR_CORE, _K.CONV_SIMT))
     is_odd = view.by_name(rows, _is_odd_algorithm, 0) > 0
     is_naive = view.by_name(rows, _is_fallback, 0) > 0
 
@@ -99,8 +91,7 @@ def _matrix_columns(view: View, took_ns: FloatArray) -> dict[str, FloatArray]:
         return known(view.has_device, pct(view.sum(window, took_ns * which), whole))
 
     return {
-        "tensor_core": share(on_tensor_cores),
-        **{name: share(np.isin(precision, precisions)) for name, precisions, _ in _PRECISIONS},
+        **{name: share(among(precision, precisions)) for name, precisions, _ in _PRECISIONS},
         "unaligned": share((alignment > 0) & (alignment < _ALIGNED_ELEMENTS)),
         "fft_or_direct": share(is_odd & is_convolution, view.sum(window, took_ns * is_convolution)),
         "naive": share(is_naive),

@@ -8,11 +8,11 @@ from __future__ import annotations
 import numpy as np
 
 from ...timeline.model import KernelClass
-from ...trace.model import FloatArray, IntArray, OpInputs
+from ...trace.model import FloatArray, Int32Array, IntArray, OpInputs
 from ..model import Feature
 from . import families
 from .inputs import Kind
-from .view import NAN, View, log_count, log_ratio, mean, pct, table
+from .view import NAN, View, among, log_count, log_ratio, mean, pct, table
 
 _K = KernelClass
 _GROUPS: tuple[tuple[str, tuple[KernelClass, ...], str], ...] = (
@@ -31,7 +31,6 @@ FEATURES: tuple[Feature, ...] = (
     Feature("efficiency.intensity", "log10 FLOP/byte", "Whether arithmetic or memory should set the pace."),
     Feature("efficiency.roof", "% of the roofline", "Least possible time over the time taken; device only."),
     Feature("efficiency.peak", "% of the device's best peak", "FLOP/s against its fastest precision."),
-    *(Feature(f"efficiency.{name}_rate", "log10 GFLOP/s", f"Rate of {what}.") for name, _, what in _GROUPS),
     *(
         Feature(f"efficiency.{name}_best", "log10 1", f"Rate of {what} against the trace's best.")
         for name, _, what in _GROUPS
@@ -62,10 +61,10 @@ def compute(view: View) -> FloatArray:
     best_peak = np.fmax(device.half_tflops, device.fp32_tflops) * 1e3
     columns: dict[str, FloatArray] = {}
     for name, classes, _ in _GROUPS:
-        which = busy & np.isin(work, classes)
-        columns[f"{name}_rate"], columns[f"{name}_best"] = _rates(view, window, which, flops, took_ns)
+        which = busy & among(work, classes)
+        columns[f"{name}_best"] = _rates(view, window, which, flops, took_ns)[1]
     columns["memory_rate"], columns["memory_best"] = _rates(
-        view, window, busy & np.isin(work, _MEMORY_BOUND), moved, took_ns
+        view, window, busy & among(work, _MEMORY_BOUND), moved, took_ns
     )
     found = table(
         FEATURES,
@@ -87,7 +86,7 @@ def _of_whole(part: FloatArray, whole: FloatArray) -> FloatArray:
 
 
 def _rates(
-    view: View, window: IntArray, which: np.ndarray, amount: FloatArray, took_ns: FloatArray
+    view: View, window: Int32Array, which: np.ndarray, amount: FloatArray, took_ns: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """log10 of amount per ns by window (GFLOP/s, GB/s), and the same against the trace's best."""
     window, amount, took_ns = window[which], amount[which], took_ns[which]

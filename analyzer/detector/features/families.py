@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+import numpy as np
+
 from ...timeline.model import KernelClass
 
 _K = KernelClass
@@ -208,6 +210,15 @@ _PATTERNS = tuple((index, re.compile(family.pattern)) for index, family in enume
 def number(name: str) -> int:
     """The place in `FAMILIES` of the family of this name. Raises KeyError."""
     return _INDEX_OF_NAME[name]
+
+
+@lru_cache(maxsize=256)
+def chosen(names: tuple[str, ...]) -> np.ndarray:
+    """Shape (families + 1,): which families are named; the last place stands for NONE. Raises KeyError."""
+    which = np.zeros(len(FAMILIES) + 1, dtype=np.bool_)
+    which[[_INDEX_OF_NAME[name] for name in names]] = True
+    which.flags.writeable = False
+    return which
 
 
 @lru_cache(maxsize=16384)

@@ -9,7 +9,6 @@ import numpy as np
 from ...timeline.model import IdleCause
 from ...trace.model import NONE, FloatArray
 from ..model import Feature
-from . import families
 from .view import View, known, log_count, pct, table
 
 _SYNC = re.compile(r"(Stream|Device|Event|Ctx)Synchronize|hipMemcpyWithStream|^(cuda|hip)Memcpy$")
@@ -17,7 +16,6 @@ _DEVICE_SYNC = re.compile(r"(Device|Ctx)Synchronize")
 
 FEATURES: tuple[Feature, ...] = (
     Feature("idle.total", "% of device time and idle", "How long the device waits for this window's work."),
-    Feature("idle.step", "% of the step", "The same as a share of the step: what there is to win."),
     Feature("idle.host_bound", "% of device time and idle", "The host had not launched the work yet."),
     Feature("idle.data", "% of device time and idle", "The host waited for the data loader."),
     Feature("idle.sync", "% of device time and idle", "The host had waited for the device, so the queue was empty."),
@@ -30,7 +28,6 @@ FEATURES: tuple[Feature, ...] = (
     Feature("idle.bare_syncs", "% of syncs", "Syncs outside operators: the program's own, not a copy's or a scalar's."),
     Feature("idle.scalar_syncs", "% of syncs", "Syncs inside reads of a scalar."),
     Feature("idle.shape_syncs", "% of syncs", "Syncs inside operators whose output size depends on the data."),
-    Feature("idle.copy_syncs", "% of syncs", "Syncs inside copies between host and device."),
 )
 
 
@@ -49,7 +46,6 @@ def compute(view: View) -> FloatArray:
     return table(
         FEATURES,
         total=known(is_device, pct(total, whole)),
-        step=known(is_device, pct(total, view.step_ns)),
         **{name: known(is_device, pct(part, whole)) for name, part in zip(causes, by_cause, strict=True)},
         caused=known(is_device, pct(_sum(view, blamed, length_ns, blamed != NONE), view.step_ns)),
         **_syncs(view),
@@ -68,9 +64,7 @@ def _syncs(view: View) -> dict[str, FloatArray]:
     family = view.outer_family(rows)
 
     def share(*names: str) -> FloatArray:
-        return known(
-            view.has_launches, pct(view.sum(window, np.isin(family, [families.number(n) for n in names])), count)
-        )
+        return known(view.has_launches, pct(view.sum(window, view.are_of(family, *names)), count))
 
     return {
         "syncs": known(view.has_launches, log_count(count)),
@@ -79,5 +73,4 @@ def _syncs(view: View) -> dict[str, FloatArray]:
         "bare_syncs": known(view.has_launches, pct(view.sum(window, family == NONE), count)),
         "scalar_syncs": share("host scalar"),
         "shape_syncs": share("data-dependent shape", "index", "index put"),
-        "copy_syncs": share("copy", "cast"),
     }

@@ -11,7 +11,6 @@ from ..model import Feature
 from .view import NAN, View, known, log_ratio, log_us, mean, median_by, pct, table
 
 _LAUNCH = re.compile(r"^(cu|cuda|hip)\w*Launch")
-_GRAPH = re.compile(r"GraphLaunch")
 _TINY_NS = 10_000
 _SLOW_LAUNCH = 5
 """A launch that takes this many times the trace's median is held up by something."""
@@ -20,12 +19,9 @@ FEATURES: tuple[Feature, ...] = (
     Feature("launches.per_ms", "log10 1/ms", "Launches per time of the host: how busy it is with launching."),
     Feature("launches.cost", "log10 us", "Mean time in a launch call: inflated where threads compete for the host."),
     Feature("launches.slow", "% of launch time", "Launches of over 5 times the median: contention, or a full queue."),
-    Feature("launches.share", "% of the host span", "Host time inside launch calls."),
     Feature("launches.host_per_launch", "log10 us", "Host time spent for each launch, Python and dispatch included."),
     Feature("launches.tiny", "% of device events", "Device events under 10 us: not worth their launch."),
     Feature("launches.latency", "log10 us", "Median time from a launch's end to its kernel's start: how far ahead."),
-    Feature("launches.starved", "% of device events", "Events that start within 10 us of their launch: no run-ahead."),
-    Feature("launches.graph", "% of device events", "Events launched by a graph: many for one call."),
     Feature(
         "launches.ops_per_kernel", "log10 1", "Operators dispatched for one device event: nested, or without work."
     ),
@@ -48,18 +44,14 @@ def compute(view: View) -> FloatArray:
     linked = runtime != NONE
     ahead_ns = trace.ts_ns[view.device[linked]] - trace.end_ns[runtime[linked]]
     linked_window = view.device_window[linked]
-    by_graph = view.named(runtime[linked], _GRAPH)
     return table(
         FEATURES,
         per_ms=known(told, log_ratio(count, view.host_ns / 1e6)),
         cost=known(told, log_us(mean(total, count))),
         slow=known(told, pct(view.sum(window, took_ns * (took_ns > _SLOW_LAUNCH * usual)), total)),
-        share=known(told, pct(total, view.host_ns)),
         host_per_launch=known(told, log_us(mean(view.host_ns, count))),
         tiny=known(view.has_device, pct(view.sum(view.device_window, tiny), events)),
         latency=known(told, log_us(view.median_ns(linked_window, ahead_ns))),
-        starved=known(told, pct(view.sum(linked_window, ahead_ns < _TINY_NS), events)),
-        graph=known(told, pct(view.sum(linked_window, by_graph), events)),
         ops_per_kernel=known(view.has_device and view.has_ops, log_ratio(view.count(view.op_window), events)),
         call_cost=known(view.has_ops, log_us(mean(view.host_ns, view.call_count))),
         slowness=known(view.has_ops, _slowness(view)),
@@ -67,8 +59,7 @@ def compute(view: View) -> FloatArray:
 
 
 def _slowness(view: View) -> FloatArray:
-    """Mean over a window's operators of log10(own time / median of operators of that name), weighed by usual time."""
-    names = view.trace.name[view.ops]
-    own_ns = np.maximum(view.timeline.tree.self_ns[view.ops], 1)
-    usual_ns = median_by(names, own_ns, len(view.trace.names))[names]
-    return log_ratio(view.sum(view.op_window, own_ns), view.sum(view.op_window, usual_ns))
+    """log10 of the time of a window's calls against what calls of the same names usually take in this trace."""
+    names, took_ns = view.trace.name[view.call_rows], view.trace.dur_ns[view.call_rows]
+    usual_ns = median_by(names, took_ns, len(view.trace.names))[names]
+    return log_ratio(view.sum(view.call_window, took_ns), view.sum(view.call_window, usual_ns))

@@ -9,7 +9,6 @@ import numpy as np
 from ...timeline.memory import MemoryUse, device_memory_bytes, memory_uses
 from ...trace.model import NONE, FloatArray
 from ..model import Feature
-from . import families
 from .view import NAN, View, known, log_bytes, log_count, log_ratio, pct, table
 
 _DRIVER_MALLOC = re.compile(r"^(cuda|hip)(Malloc|MallocAsync|MemCreate)$|^cuMem(Alloc|Create)")
@@ -19,7 +18,6 @@ FEATURES: tuple[Feature, ...] = (
     Feature("memory.allocations", "1 (log10(1 + x))", "Allocations from the caching allocator."),
     Feature("memory.allocations_per_call", "log10 1", "Allocations for each operator called: temporaries."),
     Feature("memory.bytes", "log10 bytes", "Bytes allocated, freed again or not."),
-    Feature("memory.largest", "log10 bytes", "Largest allocation."),
     Feature("memory.kept", "% of bytes", "Allocated bytes that outlive the window: saved for backward, or leaked."),
     Feature(
         "memory.growth", "% of the peak per step", "Rise of the allocated total from step to step: something is kept."
@@ -28,10 +26,6 @@ FEATURES: tuple[Feature, ...] = (
     Feature("memory.reserved", "% of the device's", "Highest reserved total: near 100 the allocator must retry."),
     Feature("memory.driver_mallocs", "1 (log10(1 + x))", "Allocations from the driver in a steady step: none are due."),
     Feature("memory.driver_frees", "1 (log10(1 + x))", "Memory given back to the driver: the cache was emptied."),
-    Feature("memory.driver_time", "% of the host span", "Host time in both."),
-    Feature(
-        "memory.asked", "1 (log10(1 + x))", "Allocating operators for each operator called; told without records too."
-    ),
 )
 
 
@@ -39,14 +33,10 @@ def compute(view: View) -> FloatArray:
     """Shape (windows, features)."""
     mallocs, frees = view.named(view.runtime, _DRIVER_MALLOC), view.named(view.runtime, _DRIVER_FREE)
     window = view.windows.of[view.runtime]
-    driver_ns = view.trace.dur_ns[view.runtime] * (mallocs | frees)
-    asked = view.sum(view.op_window, view.family == families.number("allocation"))
     return table(
         FEATURES,
         driver_mallocs=known(view.has_launches, log_count(view.sum(window, mallocs))),
         driver_frees=known(view.has_launches, log_count(view.sum(window, frees))),
-        driver_time=known(view.has_launches, pct(view.sum(window, driver_ns), view.host_ns)),
-        asked=known(view.has_ops, log_count(asked / np.maximum(view.call_count, 1))),
         **_records(view),
     )
 
@@ -56,7 +46,7 @@ def _records(view: View) -> dict[str, FloatArray | float]:
     uses = memory_uses(view.timeline)
     if not uses or not view.size:
         names = [feature.name.rpartition(".")[2] for feature in FEATURES]
-        driver = ("driver_mallocs", "driver_frees", "driver_time", "asked")
+        driver = ("driver_mallocs", "driver_frees")
         return {name: NAN for name in names if name not in driver}
     use = max(uses, key=lambda one: (one.device != NONE, len(one.ts_ns)))
     memory = view.trace.memory
@@ -74,7 +64,6 @@ def _records(view: View) -> dict[str, FloatArray | float]:
         "allocations": log_count(count),
         "allocations_per_call": log_ratio(count, view.call_count),
         "bytes": log_bytes(allocated),
-        "largest": log_bytes(view.largest(window, grown)),
         "kept": pct(np.maximum(allocated - view.sum(window, shrunk), 0), allocated),
         "growth": _growth(view, use),
         "peak": known(absolute, np.where(peak > 0, 100 * peak / max(total_bytes, 1), NAN)),

@@ -10,13 +10,14 @@ from ...trace.model import FloatArray
 from ..model import Feature
 from . import families
 from .families import FAMILIES
-from .view import NAN, View, log_count, log_ratio, pct, table
+from .marks import Mark
+from .view import NAN, View, log_count, pct, table
 
 _TIMED = (
-    *("convolution backward", "fallback convolution", "linear", "batched matmul", "einsum", "batch norm", "layer norm"),
-    *("group norm", "activation", "arithmetic", "powers and roots", "where and mask", "loss", "copy", "cat and stack"),
-    *("index", "index put", "slice backward", "data-dependent shape", "range", "constant", "fill", "zero", "sort"),
-    *("pairwise distance", "grid sampling", "interpolation", "padding", "foreach", "roll", "region of interest"),
+    *("fallback convolution", "einsum", "batch norm", "group norm", "activation", "arithmetic", "powers and roots"),
+    *("where and mask", "cat and stack", "index", "index put", "slice backward", "data-dependent shape", "zero"),
+    *("sort", "pairwise distance", "grid sampling", "interpolation", "padding", "foreach", "roll"),
+    "region of interest",
 )
 """Families whose time no class of work tells already."""
 
@@ -36,19 +37,12 @@ _COUNTED: tuple[tuple[str, str], ...] = (
     ("clone", "Clones."),
     ("permute", "Changes of the order of axes."),
     ("slice and split", "Slices: one for each element in a Python loop."),
-    ("cat and stack", "Joins of tensors."),
     ("index", "Indexing by tensors."),
-    ("index put", "Assignments by index."),
-    ("where and mask", "Masks."),
     ("foreach", "Work over many tensors at once."),
     ("fused optimizer", "A fused optimizer step."),
     ("average of weights", "Moving averages of weights."),
     ("loss scale", "Updates of a loss scale."),
-    ("softmax", "Softmax."),
-    ("linear", "Linear layers."),
-    ("batched matmul", "Batched products."),
     ("non-maximum suppression", "Suppression of boxes, for each class or at once."),
-    ("grid sampling", "Sampling at points."),
     ("host tensor", "Tensors made from host data, and detached ones."),
 )
 
@@ -61,13 +55,6 @@ def slug(family: str) -> str:
     return _CAUTIONED.sub("_", family)
 
 
-_IN_PLACE = re.compile(r"^aten::(silu|hardswish|mish|gelu|elu|leaky_relu|sigmoid|tanh|hardsigmoid)_$")
-_IN_PLACE_STEP = re.compile(r"^aten::(add|mul|sub|div|addcmul|addcdiv|lerp|sqrt|copy|clamp|pow)_$")
-_FORWARD_ONLY = re.compile(
-    r"^aten::(conv[123]d|linear|layer_norm|batch_norm|group_norm|relu_?|gelu|silu_?|dropout|softmax|scaled_dot_product_attention"
-    r"|max_pool2d|embedding)$"
-)
-
 FEATURES: tuple[Feature, ...] = (
     *(
         Feature(f"operators.{slug(name)}_time", "% of the compute time", f"Time of the family: {name}.")
@@ -75,12 +62,8 @@ FEATURES: tuple[Feature, ...] = (
     ),
     *(Feature(f"operators.{slug(name)}_calls", "1 (log10(1 + x))", why) for name, why in _COUNTED),
     Feature("operators.calls", "1 (log10(1 + x))", "Operators called by Python or by the autograd engine."),
-    Feature("operators.nested", "log10 1", "Operators inside for each of them."),
     Feature("operators.distinct", "% of calls", "Names that differ: loops repeat the same few."),
     Feature("operators.in_place_steps", "% of calls", "In-place arithmetic: optimizers, averages, gradient scans."),
-    Feature(
-        "operators.in_place_activations", "1 (log10(1 + x))", "In-place activations that autograd needs a clone for."
-    ),
     Feature("operators.cloned_activations", "1 (log10(1 + x))", "Of these, with a clone directly before."),
     Feature(
         "operators.filled_allocations", "% of allocations", "Fresh memory that is filled at once: a debug mode does."
@@ -106,7 +89,6 @@ def compute(view: View) -> FloatArray:
         **{f"{slug(name)}_time": pct(time_ns[:, families.number(name)], view.work_ns) for name in _TIMED},
         **{f"{slug(name)}_calls": log_count(calls[:, families.number(name)]) for name, _ in _COUNTED},
         calls=log_count(view.call_count),
-        nested=log_ratio(view.count(view.op_window), view.call_count),
         **_call_columns(view),
         filled_allocations=pct(_filled(view), calls[:, families.number("allocation")]),
     )
@@ -117,17 +99,16 @@ def _call_columns(view: View) -> dict[str, FloatArray]:
     rows, window, count = view.call_rows, view.call_window, view.call_count
     names = np.sort(window.astype(np.int64) * len(view.trace.names) + view.trace.name[rows])
     distinct = names[np.append(True, names[1:] != names[:-1])] if len(names) else names
-    in_place = view.named(rows, _IN_PLACE)
+    in_place = view.marked(rows, Mark.IN_PLACE_ACTIVATION)
     cloned = np.zeros(len(rows), dtype=np.bool_)
     is_clone = view.call_family == families.number("clone")
     cloned[1:] = in_place[1:] & is_clone[:-1] & (window[1:] == window[:-1])
     tracked = (view.trace.sequence[rows] >= 0) & (view.timeline.forward_op[rows] < 0)
     with_history = view.sum(window, tracked)
-    recomputed = view.named(rows, _FORWARD_ONLY) & _is_backward(view, rows)
+    recomputed = view.marked(rows, Mark.FORWARD_ONLY) & _is_backward(view, rows)
     return {
         "distinct": pct(view.count(distinct // max(len(view.trace.names), 1)), count),
-        "in_place_steps": pct(view.sum(window, view.named(rows, _IN_PLACE_STEP)), count),
-        "in_place_activations": log_count(view.sum(window, in_place)),
+        "in_place_steps": pct(view.sum(window, view.marked(rows, Mark.IN_PLACE_STEP)), count),
         "cloned_activations": log_count(view.sum(window, cloned)),
         "with_history": pct(with_history, count),
         "history_unused": pct(with_history * ~_has_backward(view), count),

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...trace.model import NONE, Category, FloatArray
 from ..model import Feature
+from .marks import Mark
 from .view import View, known, log_count, log_ratio, log_us, pct, table
 
 _SOURCES: tuple[tuple[str, str, str], ...] = (
@@ -30,8 +31,6 @@ _SOURCES: tuple[tuple[str, str, str], ...] = (
         "writing and logging",
     ),
     ("collector", "gc.collect <built-in_function_collect> empty_cache", "collecting garbage, emptying the cache"),
-    ("parallel", "parallel/ distributed replicate", "parallel wrappers"),
-    ("optimizer", "torch/optim/ optimizer swa_utils EMA _ema", "the optimizer and weight averages"),
     (
         "waiting",
         "synchronize method_item method_cpu method_tolist method_wait method_acquire method_poll",
@@ -42,16 +41,14 @@ _SOURCES: tuple[tuple[str, str, str], ...] = (
 _WORDS = tuple(tuple(words.split()) for _, words, _ in _SOURCES)
 _SOURCE_NAMES = tuple(name for name, _, _ in _SOURCES)
 _WHAT = {name: what for name, _, what in _SOURCES}
-_COUNTED = ("numpy", "collector", "debugging", "waiting")
+_COUNTED = ("numpy", "collector", "debugging")
 _LOADER = re.compile(r"DataLoader.*__next__")
 _SINGLE = re.compile(r"_SingleProcess|_SingleProcessDataLoaderIter")
-_TO_PYTHON = tuple(f"built-in method {name} " for name in ("item", "tolist", "cpu", "numpy", "__bool__", "__float__"))
 
 FEATURES: tuple[Feature, ...] = (
     Feature("python.outside_ops", "% of the host span", "Host time in no operator: Python itself, and waiting."),
     Feature("python.longest_outside", "log10 us", "Longest stretch without operators."),
     Feature("python.frames", "log10 1", "Frames for each operator called: thin calls under much Python."),
-    Feature("python.self_time", "% of the host span", "Time of the frames themselves, of all sources."),
     *(Feature(f"python.{name}", "% of the host span", f"Own time of frames of {what}.") for name, _, what in _SOURCES),
     *(Feature(f"python.{name}_calls", "1 (log10(1 + x))", f"Frames of {_WHAT[name]}.") for name in _COUNTED),
     Feature("python.to_host_calls", "1 (log10(1 + x))", "Calls that turn tensors into Python values."),
@@ -78,10 +75,9 @@ def compute(view: View) -> FloatArray:
         outside_ops=known(view.has_ops, pct(outside, view.host_ns)),
         longest_outside=known(view.has_ops, log_us(longest)),
         frames=known(told, log_ratio(view.count(window), view.call_count)),
-        self_time=known(told, pct(view.sum(window, own_ns), view.host_ns)),
         **{name: known(told, pct(times[:, k], view.host_ns)) for k, name in enumerate(_SOURCE_NAMES)},
         **{f"{name}_calls": known(told, log_count(counts[:, _SOURCE_NAMES.index(name)])) for name in _COUNTED},
-        to_host_calls=known(told, log_count(view.sum(window, view.holding(frames, *_TO_PYTHON)))),
+        to_host_calls=known(told, log_count(view.sum(window, view.marked(frames, Mark.TO_PYTHON)))),
         loading=known(len(trace.rows(Category.USER_ANNOTATION)) > 0, pct(loading, view.host_ns)),
         loading_here=known(len(trace.rows(Category.USER_ANNOTATION)) > 0, pct(here, view.host_ns)),
     )
@@ -103,7 +99,9 @@ def _outside(view: View) -> tuple[FloatArray, FloatArray]:
     begins = np.clip(view.trace.ts_ns[tops], start[window], end[window])
     ends = np.clip(view.trace.end_ns[tops], start[window], end[window])
     first = np.append(True, window[1:] != window[:-1]) if len(tops) else np.zeros(0, dtype=np.bool_)
-    reached = np.where(first, start[window], np.append(0, ends[:-1])[: len(ends)])
+    # Windows follow one another, so the furthest end so far is never one of a window to come.
+    furthest = np.append(0, np.maximum.accumulate(ends)[:-1])[: len(ends)]
+    reached = np.where(first, start[window], furthest)
     gaps = np.maximum(begins - reached, 0)
     last_end = np.where(view.count(window) > 0, view.largest(window, ends), start)
     behind = np.maximum(end - last_end, 0)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...timeline.columns import distinct
 from ...trace.model import FloatArray, IntArray
 from ..model import Feature
-from . import families
 from .view import NAN, View, known, log_count, log_ratio, pct, table
 
 _LEAST_ROUNDS = 3
@@ -21,7 +21,6 @@ FEATURES: tuple[Feature, ...] = (
     Feature(
         "repetition.name_rounds", "1 (log10(1 + x))", "Most rounds by names alone: loops over tensors of many sizes."
     ),
-    Feature("repetition.name_share", "% of calls", "Calls in such stretches."),
     Feature(
         "repetition.rounds_per_batch", "log10 1", "Rounds over the batch size: 0 where a loop runs over the batch."
     ),
@@ -34,15 +33,12 @@ FEATURES: tuple[Feature, ...] = (
     Feature(
         "repetition.heavy_twice", "% of heavy calls", "Products and convolutions with the shapes of one before it."
     ),
-    Feature("repetition.in_every_step", "% of calls", "Calls with the same inputs in this region in every step."),
     Feature("repetition.constant", "% of calls", "Constants, coordinates and resizing the same in every step."),
     Feature("repetition.changing", "% of calls", "Calls whose shapes occur in this region in this step only."),
-    Feature("repetition.region_calls", "log10 1", "Calls against the region's median over the steps."),
     Feature(
         "repetition.region_host", "log10 1", "Host time against the region's median over the steps: single anomalies."
     ),
     Feature("repetition.region_work", "log10 1", "Compute time against the region's median over the steps."),
-    Feature("repetition.region_windows", "1 (log10(1 + x))", "Windows of this region in this step."),
 )
 _HEAVY = ("linear", "batched matmul", "convolution", "fused attention")
 _CONSTANT = ("range", "constant", "interpolation", "sine and cosine", "host tensor")
@@ -56,35 +52,30 @@ def compute(view: View) -> FloatArray:
     width = len(view.trace.input_table) + 1
     calls = names * width + view.trace.inputs[view.call_rows] + 1
     window, count, shaped = view.call_window, view.call_count, view.has_shapes
-    rounds, period, covered = _loops(view, calls)
-    name_rounds, _, name_covered = _loops(view, names)
-    first = _is_first(window.astype(np.int64), calls)
-    heavy = np.isin(view.call_family, [families.number(name) for name in _HEAVY])
-    steps_with = _steps_with(view, calls)
+    kinds, call = np.unique(calls, return_inverse=True)
+    call = call.ravel()
+    rounds, period, covered = _loops(view, call)
+    name_rounds, _, _ = _loops(view, names)
+    first = _is_first(window.astype(np.int64) * len(kinds) + call)
+    heavy = view.are_of(view.call_family, *_HEAVY)
+    steps_with = _steps_with(view, call, len(kinds))
     steps = len(np.flatnonzero(np.bincount(view.windows.step)))
     several = steps > 1
-    in_all = steps_with == steps
-    constant = np.isin(view.call_family, [families.number(name) for name in _CONSTANT])
-    same_step = view.windows.region.astype(np.int64) * (int(view.windows.step.max(initial=0)) + 1) + view.windows.step
-    _, region_at, per_region = np.unique(same_step, return_inverse=True, return_counts=True)
+    constant = view.are_of(view.call_family, *_CONSTANT) & (steps_with == steps)
     return table(
         FEATURES,
         rounds=known(shaped, log_count(rounds)),
         round_calls=known(shaped, log_count(period)),
         share=known(shaped, pct(covered, count)),
         name_rounds=log_count(name_rounds),
-        name_share=pct(name_covered, count),
         rounds_per_batch=known(shaped, log_ratio(name_rounds * (name_rounds > 1), np.full(view.size, _batch(view)))),
         longest_run=log_count(_longest_run(view, names)),
         distinct=known(shaped, pct(view.sum(window, first), count)),
         heavy_twice=known(shaped, pct(view.sum(window, heavy & ~first), view.sum(window, heavy))),
-        in_every_step=known(shaped and several, pct(view.sum(window, in_all), count)),
-        constant=known(shaped and several, pct(view.sum(window, in_all & constant), count)),
+        constant=known(shaped and several, pct(view.sum(window, constant), count)),
         changing=known(shaped and several, pct(view.sum(window, steps_with == 1), count)),
-        region_calls=known(several, log_ratio(count, _usual(view, count))),
         region_host=known(several, log_ratio(view.host_ns, _usual(view, view.host_ns))),
         region_work=known(several, log_ratio(view.work_ns, _usual(view, view.work_ns))),
-        region_windows=log_count(per_region[region_at.ravel()]),
     )
 
 
@@ -118,18 +109,18 @@ def _loops(view: View, ids: IntArray) -> tuple[FloatArray, FloatArray, FloatArra
 
 def _to_previous(window: IntArray, words: IntArray) -> IntArray:
     """How many places before each word the same word stands in the same window; 0 where it is the first."""
-    order = np.lexsort((words, window))
+    keys = words ^ (window * _PRIME)
+    order = np.argsort(keys, kind="stable")
     same = (words[order][1:] == words[order][:-1]) & (window[order][1:] == window[order][:-1])
     distance = np.zeros(len(words), dtype=np.int64)
     distance[order[1:][same]] = (order[1:] - order[:-1])[same]
     return distance
 
 
-def _is_first(group: IntArray, ids: IntArray) -> np.ndarray:
-    """For each call, whether it is the first with its id in its group."""
-    order = np.lexsort((ids, group))
-    first = np.ones(len(ids), dtype=np.bool_)
-    first[order[1:]] = (ids[order][1:] != ids[order][:-1]) | (group[order][1:] != group[order][:-1])
+def _is_first(keys: IntArray) -> np.ndarray:
+    """For each key, whether none before it is the same."""
+    first = np.zeros(len(keys), dtype=np.bool_)
+    first[np.unique(keys, return_index=True)[1]] = True
     return first
 
 
@@ -141,15 +132,13 @@ def _longest_run(view: View, names: IntArray) -> FloatArray:
     return view.largest(window[starts], np.diff(np.append(starts, len(names))))
 
 
-def _steps_with(view: View, calls: IntArray) -> IntArray:
+def _steps_with(view: View, call: IntArray, kinds: int) -> IntArray:
     """For each call, in how many steps its region has a call with the same name and inputs."""
     step = view.windows.step[view.call_window].astype(np.int64)
-    region = view.windows.region[view.call_window].astype(np.int64)
-    _, number = np.unique(calls, return_inverse=True)
-    part = region * (int(number.max(initial=0)) + 1) + number.ravel()
-    once_a_step = _is_first(step, part)
-    _, place, _ = np.unique(part, return_inverse=True, return_counts=True)
-    return np.bincount(place.ravel(), weights=once_a_step)[place.ravel()].astype(np.int64)
+    steps = int(step.max(initial=0)) + 1
+    part = view.windows.region[view.call_window].astype(np.int64) * kinds + call
+    in_step = distinct(part * steps + step)
+    return np.bincount(in_step // steps, minlength=int(part.max(initial=0)) + 1)[part]
 
 
 def _usual(view: View, values: FloatArray) -> FloatArray:
@@ -163,7 +152,7 @@ def _usual(view: View, values: FloatArray) -> FloatArray:
 
 def _batch(view: View) -> float:
     """The batch size: the most usual first axis of the inputs of heavy calls with three axes or more; NaN if none."""
-    heavy = np.isin(view.call_family, [families.number(name) for name in _HEAVY])
+    heavy = view.are_of(view.call_family, *_HEAVY)
     rows = view.call_rows[heavy]
     lead = view.input_facts.column("lead", rows)[view.input_facts.column("axes", rows) >= 3].astype(np.int64)
     counts = np.bincount(lead[(lead > 0) & (lead < 1 << 20)]) if len(lead) else np.empty(0, dtype=np.int64)

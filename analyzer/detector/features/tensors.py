@@ -9,13 +9,11 @@ from ...trace.model import FloatArray, OpInputs
 from ..model import Feature
 from . import families
 from .inputs import Kind, Memory, is_contiguous
-from .view import NAN, View, log_count, mean, pct, table
+from .view import NAN, View, among, log_count, mean, pct, table
 
 _SHARES = (
-    ("fp32", Kind.FP32, "fp32 tensors."),
     ("half", Kind.HALF, "fp16 and bf16 tensors."),
     ("fp64", Kind.FP64, "fp64 tensors: rarely meant."),
-    ("integers", Kind.WIDE_INT, "Integers: indices and labels."),
     ("bytes", Kind.BYTE, "8-bit tensors: images, quantised values."),
 )
 _FLOATS = (Kind.FP32, Kind.HALF, Kind.FP64)
@@ -38,7 +36,6 @@ FEATURES: tuple[Feature, ...] = (
     Feature("tensors.layout_copies", "% of copies", "Copies that change the order of axes in memory."),
     Feature("tensors.copied", "log10 elements", "Elements copied."),
     Feature("tensors.churn", "1 (log10(1 + x))", "Dense copies made of permuted tensors."),
-    Feature("tensors.channels_last", "% of images", "Calls on images and volumes that lie in channels_last."),
     Feature("tensors.layout_flips", "% of images", "Calls on images that lie otherwise than the image before."),
     Feature(
         "tensors.strided", "% of calls with inputs", "Calls whose first tensor is not dense in the order of its axes."
@@ -63,7 +60,7 @@ def compute(view: View) -> FloatArray:
     kind, axes, elements = (facts.column(name, rows) for name in ("kind", "axes", "elements"))
     memory, count = facts.column("memory", rows), view.count(window)
     is_dense, doubles = facts.column("is_dense", rows), facts.column("has_double", rows)
-    floating, image = np.isin(kind, _FLOATS), memory != Memory.UNKNOWN
+    floating, image = among(kind.astype(np.int64), _FLOATS), memory != Memory.UNKNOWN
 
     def share(which: np.ndarray) -> FloatArray:
         return pct(view.sum(window, which), count)
@@ -75,7 +72,6 @@ def compute(view: View) -> FloatArray:
         double_calls=log_count(view.sum(window, doubles)),
         mixed=share(facts.column("is_mixed", rows)),
         type_flips=pct(_flips(view, window[floating], kind[floating]), floats),
-        channels_last=pct(view.sum(window, memory == Memory.CHANNELS_LAST), images),
         layout_flips=pct(_flips(view, window[image], memory[image]), images),
         strided=share(is_dense == 0) if is_dense.any() else np.full(view.size, NAN),
         five_axes=share(axes >= 5),
@@ -95,10 +91,9 @@ def _flips(view: View, window: np.ndarray, values: np.ndarray) -> FloatArray:
 def _runs(view: View) -> dict[str, FloatArray]:
     """Columns about unbroken runs of pointwise calls, by name. Views and allocations in between do not break one."""
     names = ("arithmetic", "powers and roots", "activation", "comparison", "where and mask", "sine and cosine")
-    light = [families.number(name) for name in ("view", "permute", "allocation", "slice and split", "host tensor")]
-    kept = ~np.isin(view.call_family, light)
+    kept = ~view.are_of(view.call_family, *("view", "permute", "allocation", "slice and split", "host tensor"))
     family, window, rows = view.call_family[kept], view.call_window[kept], view.call_rows[kept]
-    pointwise = np.isin(family, [families.number(name) for name in names])
+    pointwise = view.are_of(family, *names)
     either = pointwise | (family == families.number("reduction"))
     elements = view.input_facts.column("elements", rows)
     return {
@@ -125,7 +120,7 @@ def _copies(view: View) -> dict[str, FloatArray]:
     facts = view.facts(copies, _copy_facts, 4)
     casts, narrowing, redundant, relaid = facts.T
     count, cast_count = view.count(window), view.sum(window, casts)
-    heavy = np.isin(view.call_family, [families.number(n) for n in ("linear", "batched matmul", "convolution")])
+    heavy = view.are_of(view.call_family, "linear", "batched matmul", "convolution")
     key = trace.inputs[copies].astype(np.int64)
     order = np.lexsort((key, window))
     again = np.zeros(len(copies), dtype=np.bool_)
@@ -151,7 +146,7 @@ def _copy_ns(view: View, copies: np.ndarray) -> FloatArray:
     took_ns = np.bincount(
         view.timeline.launches.op[view.device] + 1, view.trace.dur_ns[view.device], minlength=len(view.trace) + 1
     )
-    return took_ns[copies + 1]
+    return took_ns[copies + 1].astype(np.float64)
 
 
 def _copy_facts(_name: str, inputs: OpInputs) -> tuple[bool, bool, bool, bool]:

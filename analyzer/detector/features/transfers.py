@@ -10,7 +10,6 @@ from ...timeline.columns import is_among
 from ...timeline.model import KernelClass
 from ...trace.model import NONE, FloatArray
 from ..model import Feature
-from . import families
 from .families import FAMILIES
 from .inputs import Kind
 from .view import View, known, log_bytes, log_count, pct, table
@@ -37,8 +36,6 @@ FEATURES: tuple[Feature, ...] = (
     Feature("transfers.blocking", "% of copies", "Copies to or from the host that a synchronisation follows directly."),
     Feature("transfers.index_htod", "1 (log10(1 + x))", "Copies to the device for an index that lies on the host."),
     Feature("transfers.float_images", "% of HtoD bytes", "Bytes of fp32 images or volumes: 8 bits would do."),
-    Feature("transfers.bytes_images", "% of HtoD bytes", "Bytes of 8-bit tensors."),
-    Feature("transfers.double_htod", "% of HtoD bytes", "Bytes of fp64 tensors."),
     Feature("transfers.host_work", "% of the host span", "Host time in computing operators that launch nothing."),
     Feature("transfers.host_constants", "1 (log10(1 + x))", "Constants and coordinates made on the host."),
 )
@@ -68,7 +65,9 @@ def compute(view: View) -> FloatArray:
         small=known(has_sizes, log_count(view.sum(host_window, is_small))),
         pageable_htod=known(told, pageable[0]),
         pageable_dtoh=known(told, pageable[1]),
-        blocking=known(view.has_launches, pct(view.sum(host_window, _is_waited_for(view, host_rows)), sum(counts[:2]))),
+        blocking=known(
+            view.has_launches, pct(view.sum(host_window, _is_waited_for(view, host_rows)), counts[0] + counts[1])
+        ),
         **_payload(view, rows[0], sizes[0]),
         **_on_host(view),
     )
@@ -101,11 +100,9 @@ def _payload(view: View, copies: np.ndarray, sizes: FloatArray) -> dict[str, Flo
     return {
         "index_htod": known(
             view.has_device and view.has_ops,
-            log_count(view.sum(window, np.isin(index, [families.number("index"), families.number("index put")]))),
+            log_count(view.sum(window, view.are_of(index, "index", "index put"))),
         ),
         "float_images": share((kind == Kind.FP32) & (axes >= 4)),
-        "bytes_images": share(kind == Kind.BYTE),
-        "double_htod": share(kind == Kind.FP64),
     }
 
 
@@ -117,7 +114,7 @@ def _on_host(view: View) -> dict[str, FloatArray]:
     has_op_inside[tree.parent[view.ops]] = True
     idle = ~has_op_inside[view.ops] & ~is_among(view.ops, view.timeline.launches.op[view.timeline.device_rows])
     computes = _COMPUTES[view.family]
-    makes = np.isin(view.family, [families.number(name) for name in ("constant", "range", "fill")])
+    makes = view.are_of(view.family, "constant", "range", "fill")
     own_ns = view.trace.dur_ns[view.ops]
     return {
         "host_work": known(told, pct(view.sum(view.op_window, own_ns * (idle & computes)), view.host_ns)),

@@ -16,9 +16,11 @@ from ...trace.model import NONE, BoolArray, Category, FloatArray, Int32Array, In
 from ..model import Feature, Windows
 from . import families
 from .inputs import InputFacts
+from .marks import Mark, marks_of
 
 T = TypeVar("T")
 NAN = float("nan")
+_NO_ROWS = np.empty(0, dtype=np.int64)
 LEAST_US = 0.1
 """Times are told on a log scale; shorter ones count as this."""
 
@@ -127,6 +129,10 @@ class View:
         """Calls of each window."""
         return self.count(self.call_window)
 
+    def are_of(self, family: IntArray, *names: str) -> BoolArray:
+        """For each family number, whether it is one of the families named."""
+        return families.chosen(names)[family]
+
     def outer_family(self, rows: IntArray) -> IntArray:
         """The family of the innermost operator round each of `rows` (host rows), itself left out; NONE if none."""
         return self._family_of_row[self._outer_op[rows]]
@@ -141,6 +147,24 @@ class View:
     def marks(self) -> IntArray:
         """Operators, annotations and Python frames."""
         return self._rows(Category.CPU_OP, Category.USER_ANNOTATION, Category.PYTHON_FUNCTION)
+
+    @cached_property
+    def _marks_of_name(self) -> IntArray:
+        """Flags of `Mark` of every name that operators, annotations and frames have."""
+        table = np.zeros(len(self.trace.names), dtype=np.int64)
+        names = np.bincount(self.trace.name[self.marks], minlength=len(table))
+        for name in np.flatnonzero(names).tolist():
+            table[name] = marks_of(self.trace.names[name])
+        return table
+
+    def marked(self, rows: IntArray, mark: Mark) -> BoolArray:
+        """For each of `rows` (operators, annotations, frames), whether its name has a mark."""
+        return (self._marks_of_name & mark).astype(np.bool_)[self.trace.name[rows]]
+
+    def with_mark(self, mark: Mark) -> IntArray:
+        """Those of `marks` whose name has a mark."""
+        wanted = (self._marks_of_name & mark).astype(np.bool_)
+        return self.marks[wanted[self.trace.name[self.marks]]] if wanted.any() else _NO_ROWS
 
     # What a trace tells
 
@@ -223,7 +247,7 @@ class View:
         owner = np.append(enclosing(self.timeline.tree.parent, costed), NONE)[self.timeline.launches.op[self.device]]
         owned = owner != NONE
         time_ns = np.bincount(owner[owned], self.trace.dur_ns[self.device[owned]], minlength=len(self.trace))[rows]
-        return rows, time_ns, self.windows.of[rows]
+        return rows, time_ns.astype(np.float64), self.windows.of[rows]
 
     # Sums
 
@@ -233,7 +257,7 @@ class View:
 
     def sum(self, window: Int32Array | IntArray, values: np.ndarray) -> FloatArray:
         """Sum of the things' values by window."""
-        return np.bincount(window, weights=values, minlength=self.size)
+        return np.bincount(window, weights=values, minlength=self.size).astype(np.float64, copy=False)
 
     def largest(self, window: Int32Array | IntArray, values: np.ndarray) -> FloatArray:
         """The largest of the things' values (0 or more) by window; 0 where there is none."""
@@ -258,10 +282,6 @@ class View:
     def named(self, rows: IntArray, pattern: re.Pattern[str]) -> BoolArray:
         """For each of `rows`, whether `pattern` finds its name."""
         return is_named(self.trace, rows, pattern.search)
-
-    def holding(self, rows: IntArray, *words: str) -> BoolArray:
-        """For each of `rows`, whether its name holds one of `words`."""
-        return is_named(self.trace, rows, lambda name: any(word in name for word in words))
 
     def inputs(self, index: int) -> OpInputs:
         """One entry of the table of inputs, decoded once; empty for NONE."""
@@ -305,6 +325,16 @@ def median_by(group: Int32Array | IntArray, took_ns: IntArray, groups: int) -> F
 _TIME_BITS = 40
 
 
+def among(numbers: IntArray, wanted: Sequence[int]) -> BoolArray:
+    """For each of `numbers`, small ones from 0 up, whether it is one of `wanted`."""
+    which = np.zeros(_SMALL, dtype=np.bool_)
+    which[list(wanted)] = True
+    return which[numbers]
+
+
+_SMALL = 64
+
+
 def table(features: tuple[Feature, ...], **columns: FloatArray | float) -> FloatArray:
     """Shape (windows, features): columns in the features' order, each given by the last part of its name.
 
@@ -322,8 +352,8 @@ def known(when: bool, values: FloatArray) -> FloatArray:
 
 
 def pct(part: np.ndarray, whole: np.ndarray) -> FloatArray:
-    """Share in per cent; 0 of nothing."""
-    return np.where(whole > 0, 100.0 * part / np.where(whole > 0, whole, 1), 0.0)
+    """Share in per cent; 0 of nothing. An event that outlasts its window counts as all of it."""
+    return np.where(whole > 0, np.minimum(100.0 * part / np.where(whole > 0, whole, 1), 100.0), 0.0)
 
 
 def mean(total: np.ndarray, count: np.ndarray) -> FloatArray:

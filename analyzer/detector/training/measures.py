@@ -23,8 +23,8 @@ class Said:
     bad: BoolArray
     """Shape (W,)."""
     said_bad: FloatArray
-    main_kind: IntArray
-    """Shape (W,): the kind that spoils most of the window."""
+    shown: BoolArray
+    """Shape (W, K): the kinds that a window shows."""
     said_kind: FloatArray
     """Shape (W, K)."""
     run: IntArray
@@ -34,7 +34,7 @@ class Said:
         return Said(
             self.bad[windows],
             self.said_bad[windows],
-            self.main_kind[windows],
+            self.shown[windows],
             self.said_kind[windows],
             self.run[windows],
         )
@@ -42,8 +42,7 @@ class Said:
 
 def said_of(dataset: Dataset, bad: BoolArray, said: tuple[FloatArray, FloatArray]) -> Said:
     """Pair what was said of all windows with the labels."""
-    counted = np.where(shown_kinds(dataset), dataset.label, -1.0)
-    return Said(bad, said[0], counted.argmax(axis=1), said[1], dataset.run[dataset.trace].astype(np.int64))
+    return Said(bad, said[0], shown_kinds(dataset), said[1], dataset.run[dataset.trace].astype(np.int64))
 
 
 def auc(said: Said) -> float:
@@ -62,14 +61,15 @@ def ece(said: Said) -> float:
 
 
 def top(count: int) -> Callable[[Said], float]:
-    """Share of the bad windows whose main kind is among the likeliest `count`."""
+    """Share of the bad windows that show one of the likeliest `count` kinds; what is said of no kind counts last."""
 
     def share(said: Said) -> float:
-        kind, scores = said.main_kind[said.bad], said.said_kind[said.bad]
-        if not len(kind):
+        shown, scores = said.shown[said.bad], said.said_kind[said.bad]
+        if not len(shown):
             return float("nan")
-        own = scores[np.arange(len(kind)), kind]
-        return float(((scores > own[:, None]).sum(axis=1) < count).mean())
+        likeliest = np.argsort(-scores, axis=1, kind="stable")[:, :count]
+        is_named = np.take_along_axis(shown & (scores > 0), likeliest, axis=1)
+        return float(is_named.any(axis=1).mean())
 
     return share
 

@@ -146,10 +146,12 @@ class MatrixKernels:
         aligned = shape.channels % step == 0 and shape.filters % step == 0
         quality = 1.0 if aligned or precision in (Precision.FP32, Precision.FP64) else 0.5
         if min(shape.channels, shape.filters) < step:
-            quality *= 0.55
+            quality *= 0.6 if self._hardware.is_amd else 0.22
         if shape.groups > 1:
             quality *= 0.5
         quality *= {"fprop": 0.85, "dgrad": 0.75, "wgrad": 0.62}[kind]
+        if self._hardware.is_amd:
+            quality *= 0.62
         if not self._settings.cudnn_benchmark:
             quality *= 0.8
         if shape.is_volume and not last:
@@ -157,8 +159,23 @@ class MatrixKernels:
         timing = self._roofline.product(rows, columns, inner, precision, quality, moved, shape.groups)
         name = names.convolution(self._hardware, kind, dtype, precision, timing.tile, aligned, last)
         main = self._kernel(name, timing.duration_us, timing.blocks, registers=200, shared=65536, library=True)
+        before, after = self._miopen_around(shape, kind, width) if self._hardware.is_amd else ((), ())
         around = precision is Precision.HALF and not last
-        return self._transposed(main, shape, kind, dtype, width) if around else (main,)
+        return (*before, *(self._transposed(main, shape, kind, dtype, width) if around else (main,)), *after)
+
+    def _miopen_around(
+        self, shape: _Convolution, kind: str, width: int
+    ) -> tuple[tuple[Kernel, ...], tuple[Kernel, ...]]:
+        """MIOpen clears what its kernels add into; gradients of weights are added up in fp32 and cast."""
+        result = {"fprop": shape.output, "dgrad": shape.data, "wgrad": shape.weight}[kind]
+        if kind == "fprop":
+            return (), ()
+        wide = 4 if kind == "wgrad" else width
+        cleared = self._layout_kernel("SubTensorOpWithScalar1d", result, wide)
+        cast = (
+            (self._layout_kernel("SubTensorOpWithCastTensor1d", result, 4),) if kind == "wgrad" and width == 2 else ()
+        )
+        return (cleared,), cast
 
     def _transposed(self, main: Kernel, shape: _Convolution, kind: str, dtype: str, width: int) -> tuple[Kernel, ...]:
         """Half-precision kernels want channels last: both inputs are transposed before, the result after."""
@@ -173,7 +190,8 @@ class MatrixKernels:
         )
 
     def _layout_kernel(self, name: str, sizes: Dims, width: int) -> Kernel:
-        duration = self._roofline.moving(2.0 * prod(sizes) * width, 0.55, ("layout", name, sizes))
+        share = 0.3 if self._hardware.is_amd else 0.55
+        duration = self._roofline.moving(2.0 * prod(sizes) * width, share, ("layout", name, sizes))
         return self._kernel(name, duration, 1 + prod(sizes) // 1024, library=True)
 
     def _depthwise(self, shape: _Convolution, kind: str, dtype: str, last: bool, moved: float) -> Kernel:
@@ -223,13 +241,13 @@ class MatrixKernels:
     def _attention_us(self, query: Dims, key: Dims, dtype: str, flash: bool, backward: bool) -> float:
         precision = self.precision(dtype, of_product=True)
         newer = self._hardware.device.capability >= (9, 0)
-        efficiency = 0.24 if self._hardware.is_amd else 0.4 if newer and flash else 0.55 if flash else 0.3
+        efficiency = 0.14 if self._hardware.is_amd else 0.4 if newer and flash else 0.55 if flash else 0.3
         passes = 5.0 * 0.85 if backward else 2.0
         units = self._hardware.units
         blocks = prod(query[:2]) * ceil(query[2] / 128)
         rate = self._roofline.flops_per_us(precision) / units * efficiency
         flops = passes * 2.0 * 128 * key[2] * query[-1]
-        step_us = (2.6 if self._hardware.is_amd else 1.5) * ceil(key[2] / 128) * (2.0 if backward else 1.0)
+        step_us = (12.0 if self._hardware.is_amd else 3.2) * ceil(key[2] / 128) * (2.0 if backward else 1.0)
         busy_us = ceil(blocks / units) * max(flops / rate, step_us)
         return (
             self._roofline.fixed_us + 1.5 + busy_us * self._roofline.spread(("attention", query, key, dtype, backward))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import ceil, prod
 
 from torchtraceap.analyzer.trace.model import Dims
@@ -184,11 +185,12 @@ class Planner:
         width = ", 4>()" if last else ", true, int>()"
         apply = self._moving(f"void at::native::{transform}<{types}{width}", 2 * moved, 0.62, sizes)
         if not training:
-            return Plan((apply,), host_us=14.0)
+            return Plan((apply,), host_us=8.0)
         collect = (
             "batch_norm_collect_statistics_channels_last_kernel" if last else "batch_norm_collect_statistics_kernel"
         )
-        first = self._moving(f"void at::native::{collect}<at::native::Var, {types}, int>()", moved, 0.33, sizes)
+        name = f"void at::native::{collect}<at::native::Var, {types}, int>()"
+        first = self._moving(name, moved, 0.33, sizes) if last else self._by_channel(name, moved, sizes, 850.0)
         update = self._moving(
             "void at::native::(anonymous namespace)::unrolled_elementwise_kernel_for_multi_outputs<3, at::native::(anonymous "
             "namespace)::batch_norm_update_stats_and_invert(at::Tensor const&)::{lambda()#1}>()",
@@ -196,7 +198,7 @@ class Planner:
             0.5,
             sizes[1],
         )
-        return Plan((first, update, apply), host_us=20.0)
+        return Plan((first, update, apply), host_us=11.0)
 
     def _library_batch_norm(self, sizes: Dims, dtype: str, moved: float, training: bool, last: bool) -> Plan:
         if self._hardware.is_amd:
@@ -226,11 +228,22 @@ class Planner:
         types = f"{dtype}, {dtype}, float"
         if not last:
             name = f"void at::native::batch_norm_backward_kernel<{types}, int>()"
-            return Plan((self._moving(name, 5 * moved, 0.38, sizes),), host_us=18.0)
+            return Plan((self._by_channel(name, 5 * moved, sizes, 330.0),), host_us=12.0)
         reduce = f"void at::native::batch_norm_backward_reduce_channels_last_kernel<4, {types}>()"
         apply = f"void at::native::batch_norm_backward_elemt_channels_last_kernel<4, {types}>()"
         kernels = (self._moving(reduce, 2 * moved, 0.45, sizes), self._moving(apply, 3 * moved, 0.6, sizes))
-        return Plan(kernels, host_us=24.0)
+        return Plan(kernels, host_us=14.0)
+
+    def _by_channel(self, name: str, moved: float, sizes: Dims, per_us: float) -> Kernel:
+        """A kernel with one block for each channel, which gets through `per_us` elements in a microsecond."""
+        elements = prod(sizes) // sizes[1]
+        waves = ceil(sizes[1] / (2 * self._hardware.units))
+        pace = 1.0 if self._hardware.is_amd else 1.5
+        in_blocks = 3.0 + waves * elements / (per_us * pace)
+        together = self._moving(name, moved, 0.5, sizes)
+        return replace(
+            together, duration_us=max(together.duration_us, in_blocks), grid=(sizes[1], 1, 1), block=(512, 1, 1)
+        )
 
     def _layer_norm(self, call: Call) -> Plan | None:
         sizes, dtype = call.shape(0), names.element_of(call.type(0))
@@ -351,6 +364,8 @@ class Planner:
         base = float(prod(sizes) * call.element_bytes(0))
         ratio = _growth(op, call)
         moved = (read + written * ratio) * base
+        if self._hardware.is_amd and "pool" in op:
+            share *= 0.35
         return Plan((self._moving(f"void at::native::{text}()", moved, share, (op, sizes)),), host_us=7.0)
 
     def _pointwise(self, op: str, call: Call) -> Plan | None:

@@ -46,7 +46,7 @@ class Roofline:
         self._rng = rng
         self._spread: dict[Hashable, float] = {}
         self._bytes_per_us = hardware.device.memory_gb_per_s * 1e3
-        self.fixed_us = 3.0 if hardware.is_amd else 1.4
+        self.fixed_us = 2.0 if hardware.is_amd else 1.4
         """What an empty kernel takes."""
 
     def spread(self, shape: Hashable) -> float:
@@ -74,8 +74,8 @@ class Roofline:
         in_cache = moved_bytes < 0.4 * self.hardware.cache_bytes
         rate = self._bytes_per_us * share * (1.35 if in_cache else 1.0)
         # Too few bytes in flight to fill the memory system.
-        ramp_us = 0.35 if self.hardware.is_amd else 0.2
-        return self.fixed_us + (moved_bytes / rate + ramp_us * min(1.0, moved_bytes / 1e5)) * self.spread(shape)
+        ramp_us = 1.6 if self.hardware.is_amd else 0.25
+        return self.fixed_us + (moved_bytes / rate + ramp_us * min(1.0, moved_bytes / 5e5)) * self.spread(shape)
 
     def product(
         self,
@@ -110,7 +110,7 @@ class Roofline:
         assert best is not None
         moving_us = moved_bytes / (self._bytes_per_us * 0.75)
         shape = (rows, columns, inner, precision, batch, quality)
-        prologue_us = 2.0 if self.hardware.is_amd else 1.2
+        prologue_us = 2.6 if self.hardware.is_amd else 2.0
         duration = self.fixed_us + prologue_us + max(best.duration_us, moving_us) * self.spread(shape)
         return Product(duration, best.tile, best.split, best.blocks)
 
@@ -121,7 +121,7 @@ class Roofline:
         return efficiency * (0.62 if self.hardware.is_amd else 1.0)
 
     def _step_latency_us(self, tile: tuple[int, int], matrix_unit: bool) -> float:
-        base = 0.28 if matrix_unit else 0.6
+        base = 0.6 if not matrix_unit else 0.28 if self.hardware.is_amd else 0.38
         return base * (1.0 if mul(*tile) >= 128 * 128 else 0.8)
 
     def _split(self, blocks: int, inner: int) -> int:

@@ -96,9 +96,7 @@ def validate(path: Path, hardware: Hardware, settings: JobSettings) -> Validatio
     )
 
 
-def _simulated(
-    document: Document, host: list[Event], hardware: Hardware, settings: JobSettings, seed: int
-) -> Timeline:
+def _simulated(document: Document, host: list[Event], hardware: Hardware, settings: JobSettings, seed: int) -> Timeline:
     events = simulate_events(host, hardware, settings, seed, Pace())
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "simulated.json"

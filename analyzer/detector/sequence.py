@@ -60,9 +60,9 @@ CHANNELS = (
     "repeats",  # log10 of how many follow one another directly, alike in word and inputs
     "alike",  # log10 of how many events of the window have this word
 )
-"""What `figures` holds of each event, rounded to 1/16 so that it packs well. 0 where the trace does not tell."""
+"""What `figures` holds of each event, rounded to 1/8 so that it packs well. 0 where the trace does not tell."""
 
-_STEP = 16
+_STEP = 8
 _OPERATOR, _HOST, _DEVICE = range(3)
 """Lanes."""
 _HALF = frozenset(("c10::Half", "c10::BFloat16"))

@@ -103,14 +103,8 @@ def make(rng: random.Random, training: bool) -> Job:
     side = rng.choice([64, 96])
     layers = rng.choice([(1, 2), (2, 2), (2, 3)])
     classes = rng.choice([16, 24, 48])
-    model = DeformableDETR(
-        side,
-        rng.choice([(32, 64, 128), (48, 96, 192)]),
-        rng.choice([64, 96, 128]),
-        layers,
-        rng.choice([24, 48]),
-        classes,
-    )
+    widths, dim = rng.choice([((32, 64, 128), 64), ((32, 64, 128), 128), ((48, 96, 192), 96)])
+    model = DeformableDETR(side, widths, dim, layers, rng.choice([24, 48]), classes)
     return make_job(
         "deformable_detr",
         model,

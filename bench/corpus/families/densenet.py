@@ -69,8 +69,8 @@ class DenseNet(nn.Module):
             self.features.add_module(f"denseblock{i + 1}", _DenseBlock(num_layers, num_features, growth_rate, 4))
             num_features += num_layers * growth_rate
             if i < len(block_config) - 1:
-                self.features.add_module(f"transition{i + 1}", _Transition(num_features, num_features // 2))
-                num_features //= 2
+                self.features.add_module(f"transition{i + 1}", _Transition(num_features, 4 * growth_rate))
+                num_features = 4 * growth_rate
         self.features.add_module("norm5", nn.BatchNorm2d(num_features))
         self.features.add_module("relu5", nn.ReLU(inplace=True))
         self.classifier = nn.Linear(num_features, num_classes)
@@ -81,15 +81,17 @@ class DenseNet(nn.Module):
 
 
 def make(rng: random.Random, training: bool) -> Job:
-    """Two or three dense blocks of four or eight layers, growth 16 or 32."""
-    growth_rate, block_config = rng.choice([(16, (4, 8, 8)), (16, (6, 6, 12)), (32, (4, 4)), (32, (4, 4, 4))])
-    side = rng.choice([64, 96])
+    """Two or three dense blocks of two to eight layers, growth 16 or 32."""
+    growth_rate, block_config = rng.choice([(16, (4, 6, 8)), (16, (6, 6, 6)), (32, (4, 2)), (32, (4, 2, 2))])
+    side = rng.choice([64, 96] if growth_rate == 16 else [48, 64])
     num_classes = rng.choice([32, 96, 128])
+    model = DenseNet(growth_rate, block_config, num_classes)
+    widths = [module.num_features for module in model.modules() if isinstance(module, nn.BatchNorm2d)]
     return make_job(
         "densenet",
-        DenseNet(growth_rate, block_config, num_classes),
+        model,
         training,
-        choose_batch_size(rng),
+        choose_batch_size(rng, beside=widths),
         inputs=lambda draw: (draw.image(3, side, side),),
         targets=lambda draw: (draw.label(num_classes),),
         loss=lambda logits, targets: F.cross_entropy(logits, targets[0]),

@@ -17,7 +17,7 @@ from ..marks import to_host
 
 TEXT = (16, 96)
 """Tokens and width of a text's states."""
-TIMES = 1000
+TIMES = 1024
 
 
 class ResBlock(nn.Module):
@@ -94,7 +94,7 @@ class DiffusionUNet(nn.Module):
         alpha = self.alphas[time][:, None, None, None]
         if noise is None:
             predicted = self.denoise(latent, time, context)
-            earlier = self.alphas[(time - TIMES // 50).clamp(min=0)][:, None, None, None]
+            earlier = self.alphas[(time - TIMES // 32).clamp(min=0)][:, None, None, None]
             clean = (latent - (1 - alpha).sqrt() * predicted) / alpha.sqrt()
             return earlier.sqrt() * clean + (1 - earlier).sqrt() * predicted
         return self.denoise(alpha.sqrt() * latent + (1 - alpha).sqrt() * noise, time, context)

@@ -105,11 +105,12 @@ def make(rng: random.Random, training: bool) -> Job:
     channels = rng.choice([48, 64, 96])
     side = rng.choice([96, 128])
     classes = rng.choice([8, 16, 24])
+    model = FCOS(side, widths, depth, channels, classes)
     return make_job(
         "fcos",
-        FCOS(side, widths, depth, channels, classes),
+        model,
         training,
-        choose_batch_size(rng),
+        choose_batch_size(rng, beside=model.points.shape),
         inputs=lambda draw: (draw.image(3, side, side),),
         targets=lambda draw: (draw.label(classes, 8), draw.boxes(8)),
         loss=fcos_loss,

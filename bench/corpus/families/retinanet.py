@@ -143,11 +143,12 @@ def make(rng: random.Random, training: bool) -> Job:
     width, depth, channels = rng.choice([(16, 1, 32), (16, 1, 48), (24, 1, 48), (24, 0, 64)])
     side = rng.choice([64, 96, 128])
     num_classes = rng.choice([8, 16, 24])
+    model = RetinaNet(side, width, depth, channels, num_classes)
     return make_job(
         "retinanet",
-        RetinaNet(side, width, depth, channels, num_classes),
+        model,
         training,
-        choose_batch_size(rng, at_most=11 if side < 128 else 7),
+        choose_batch_size(rng, at_most=11, beside=model.anchors.shape),
         inputs=lambda draw: (draw.image(3, side, side),),
         targets=lambda draw: (draw.label(num_classes, 8), draw.boxes(8)),
         loss=retina_loss,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -41,10 +42,8 @@ class UNet(nn.Module):
         self.normalize = Normalize()
         self.inc = DoubleConv(3, features[0])
         self.pool = nn.MaxPool2d(2)
-        self.downs = nn.ModuleList(DoubleConv(a, b) for a, b in zip(features, features[1:], strict=False))
-        self.ups = nn.ModuleList(
-            Up(b, a, transposed) for a, b in reversed(list(zip(features, features[1:], strict=False)))
-        )
+        self.downs = nn.ModuleList(DoubleConv(a, b) for a, b in pairwise(features))
+        self.ups = nn.ModuleList(Up(a, b, transposed) for a, b in pairwise(reversed(features)))
         self.outc = nn.Conv2d(features[0], num_classes, 1)
 
     def forward(self, x: Tensor) -> Tensor:

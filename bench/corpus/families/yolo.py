@@ -69,6 +69,8 @@ class Detect(nn.Module):
 
 
 class YOLO(nn.Module):
+    grid: torch.Tensor
+
     def __init__(self, imgsz, w, n, nc):
         super().__init__()
         self.nc = nc
@@ -136,11 +138,12 @@ def make(rng: random.Random, training: bool) -> Job:
     w, n = rng.choice([(8, 1), (8, 2), (16, 1)])
     imgsz = rng.choice([96, 128] if w == 8 else [64, 96])
     nc = rng.choice([3, 11, 19])
+    model = YOLO(imgsz, w, n, nc)
     return make_job(
         "yolo",
-        YOLO(imgsz, w, n, nc),
+        model,
         training,
-        choose_batch_size(rng, beside=(nc,)),
+        choose_batch_size(rng, beside=(nc, *model.grid.shape)),
         inputs=lambda draw: (draw.image(3, imgsz, imgsz),),
         targets=lambda draw: (draw.label(nc, 8), draw.boxes(8)),
         loss=partial(compute_loss, imgsz),

@@ -95,12 +95,12 @@ def _rates(
 
 
 def best_rate(amount: FloatArray, took_ns: FloatArray) -> float:
-    """The rate that nine tenths of the time stay below; NaN of nothing."""
+    """The rate that nine tenths of the work stay below: calls that were held up do not count. NaN of nothing."""
     if not len(amount):
         return NAN
     rate = amount / took_ns
     order = np.argsort(rate)
-    passed = np.cumsum(took_ns[order])
+    passed = np.cumsum(amount[order])
     return float(rate[order][min(int(np.searchsorted(passed, _BEST_QUANTILE * passed[-1])), len(rate) - 1)])
 
 

@@ -16,8 +16,10 @@ BAD_LEAVES = 256
 """Most leaves of a tree; with `TREES` it bounds the size of the exported forests."""
 KIND_LEAVES = 384
 _FEWEST_IN_LEAF = 3
-_FEATURES_TRIED = 0.15
+_FEATURES_TRIED = 0.12
 """Share of the features that each split may choose from."""
+_WINDOWS_EACH = 30_000
+"""Most windows that a tree is grown from, drawn anew for each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,22 +43,23 @@ def fit_forest(features: np.ndarray, targets: Targets, seed: int, jobs: int = 2,
     labelled = targets.is_labelled
     if len(np.unique(targets.bad[labelled])) < 2:
         raise ValueError("the forest needs windows that are bad and windows that are not")
-    bad = _forest(BAD_LEAVES, trees, seed, jobs)
+    bad = _forest(BAD_LEAVES, trees, seed, jobs, int(labelled.sum()))
     bad.fit(features[labelled], targets.bad[labelled], targets.weight[labelled])
     # A window of several kinds stands there once for each, with the kind's share as its weight.
     window, of_kind = np.nonzero(targets.kind)
     weight = targets.kind[window, of_kind] * targets.weight[window] * kind_weights(targets)[of_kind]
-    kind = _forest(KIND_LEAVES, trees, seed + 1, jobs)
+    kind = _forest(KIND_LEAVES, trees, seed + 1, jobs, len(window))
     kind.fit(features[window], of_kind, weight)
     return Forest(bad, kind, targets.kind.shape[1])
 
 
-def _forest(leaves: int, trees: int, seed: int, jobs: int) -> RandomForestClassifier:
+def _forest(leaves: int, trees: int, seed: int, jobs: int, windows: int) -> RandomForestClassifier:
     return RandomForestClassifier(
         trees,
         max_leaf_nodes=leaves,
         min_samples_leaf=_FEWEST_IN_LEAF,
         max_features=_FEATURES_TRIED,  # pyright: ignore[reportArgumentType]  a share, which its stub leaves out
+        max_samples=min(windows, _WINDOWS_EACH),
         n_jobs=jobs,
         random_state=seed,
     )

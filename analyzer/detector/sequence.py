@@ -43,6 +43,7 @@ CHANNELS = (
     "bandwidth",  # log10(1 + GB/s)
     "roof",  # share of what the device could do at best, 0 to 1.5
     "elements",  # log10(1 + elements of the largest input tensor)
+    "tensors",  # how many input tensors there are (with a bias one more)
     "half",  # 1 if the first tensor is fp16 or bf16; as the next three
     "single",  # fp32
     "double",  # fp64
@@ -67,7 +68,8 @@ _OPERATOR, _HOST, _DEVICE = range(3)
 """Lanes."""
 _HALF = frozenset(("c10::Half", "c10::BFloat16"))
 _WHOLE = frozenset(("int", "long", "long int", "short", "short int", "unsigned char", "signed char", "bool"))
-_FACTS = ("elements", "half", "single", "double", "whole", "strided", "channels_last", "unaligned", "shapes")
+_FACTS = ("elements", "tensors", "half", "single", "double", "whole", "strided", "channels_last", "unaligned", "shapes")
+_MOST_TENSORS = 8
 _PHASES = (Phase.FORWARD, Phase.BACKWARD, Phase.OPTIMIZER, Phase.DATA)
 
 
@@ -281,6 +283,7 @@ def _facts_of(inputs: OpInputs) -> tuple[float, ...]:
     matrices = [shape for shape in shapes if len(shape) in (2, 3)]
     return (
         np.log10(1.0 + max((prod(shape) for shape in shapes if shape), default=0)),
+        float(min(sum(map(bool, inputs.dims)), _MOST_TENSORS)),
         float(kind in _HALF),
         float(kind == "float"),
         float(kind == "double"),

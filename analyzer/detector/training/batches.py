@@ -13,7 +13,7 @@ from ..sequence import CHANNELS
 from .dataset import Dataset
 
 _FROM_SHAPES = (
-    "work", "moved", "rate", "bandwidth", "roof", "elements", "half", "single", "double", "whole", "strided",
+    "work", "moved", "rate", "bandwidth", "roof", "elements", "tensors", "half", "single", "double", "whole", "strided",
     "channels_last", "unaligned", "shapes",
 )  # fmt: skip
 _TIMES = ("duration", "gap", "idle", "queue")

@@ -60,6 +60,7 @@ def test_device_work_follows_the_operators_that_launched_it():
     ]
     assert figures["outer"].tolist() == [1, 0, 0, 1, 0, 0]
     assert figures["half"].tolist() == [1, 1, 1, 0, 0, 0]
+    assert figures["tensors"].tolist() == [2, 3, 3, 0, 0, 0]
     assert figures["duration"][2] == pytest.approx(np.log10(101), abs=1 / 16)
     work = np.log10(1 + 2 * 64 * 256 * 128 / 1e6)
     assert figures["work"][2] == pytest.approx(work, abs=1 / 16)

@@ -10,7 +10,7 @@ from ...timeline.model import KernelClass, Phase
 from ...trace.model import NONE, FloatArray
 from ..model import Feature
 from .marks import Mark
-from .view import View, among, known, log_count, mean, pct, table
+from .view import View, among, known, log_count, log_ratio, mean, pct, table
 
 _SMALL_ELEMENTS = 1 << 14
 
@@ -21,6 +21,10 @@ FEATURES: tuple[Feature, ...] = (
     Feature("communication.size", "log10 elements", "Mean elements of one."),
     Feature("communication.small", "% of collectives", "Under 16,384 elements: bound by latency."),
     Feature("communication.same_size", "% of collectives", "Of the kind and size of one before it in the window."),
+    Feature(
+        "communication.same_size_in_step", "% of collectives", "Of the kind and size of one before it in the step."
+    ),
+    Feature("communication.rate", "log10 elements/us", "Elements over time: low where ranks wait for one another."),
     Feature("communication.broadcasts", "1 (log10(1 + x))", "Broadcasts: buffers sent round in every step."),
     Feature("communication.in_forward", "1 (log10(1 + x))", "Collectives in the forward pass: statistics, buffers."),
     Feature("communication.bucket_copies", "% of the compute time", "Gradients copied to and from buckets."),
@@ -59,7 +63,11 @@ def compute(view: View) -> FloatArray:
         exposed=known(view.has_device, pct(view.sum(window, exposed_ns), total)),
         size=known(has_sizes, log_count(mean(exchanged, view.count(window[sized])))),
         small=known(has_sizes, pct(view.sum(window, sized & (elements < _SMALL_ELEMENTS)), count)),
-        same_size=known(has_sizes, pct(_repeated(view, window, kind, elements), count)),
+        same_size=known(has_sizes, pct(view.sum(window, _is_repeated(window, kind, elements)), count)),
+        same_size_in_step=known(
+            has_sizes, pct(view.sum(window, _is_repeated(view.windows.step[window], kind, elements)), count)
+        ),
+        rate=known(has_sizes, log_ratio(exchanged, total / 1e3)),
         broadcasts=number(CollectiveKind.BROADCAST),
         in_forward=log_count(view.count(window[view.timeline.phase[row] == Phase.FORWARD])),
         ranks=np.full(view.size, np.log10(ranks)),
@@ -78,12 +86,13 @@ def _covered(view: View, rows: np.ndarray) -> FloatArray:
     return covered_ns(busy, trace.ts_ns[rows], trace.end_ns[rows]).astype(np.float64)
 
 
-def _repeated(view: View, window: np.ndarray, kind: np.ndarray, elements: np.ndarray) -> FloatArray:
-    """By window, collectives of the kind and size of one before."""
-    order = np.lexsort((elements, kind, window))
-    window, kind, elements = window[order], kind[order], elements[order]
-    again = (window[1:] == window[:-1]) & (kind[1:] == kind[:-1]) & (elements[1:] == elements[:-1])
-    return view.count(window[1:][again])
+def _is_repeated(group: np.ndarray, kind: np.ndarray, elements: np.ndarray) -> np.ndarray:
+    """For each collective, whether one before it in its group is of its kind and size."""
+    order = np.lexsort((elements, kind, group))
+    group, kind, elements = group[order], kind[order], elements[order]
+    again = np.zeros(len(order), dtype=np.bool_)
+    again[order[1:]] = (group[1:] == group[:-1]) & (kind[1:] == kind[:-1]) & (elements[1:] == elements[:-1])
+    return again
 
 
 def _wrappers(view: View, count: FloatArray) -> dict[str, FloatArray]:

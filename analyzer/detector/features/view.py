@@ -262,7 +262,8 @@ class View:
     def largest(self, window: Int32Array | IntArray, values: np.ndarray) -> FloatArray:
         """The largest of the things' values (0 or more) by window; 0 where there is none."""
         found = np.zeros(self.size)
-        np.maximum.at(found, window, values)
+        # Of two types it takes several times as long.
+        np.maximum.at(found, window, values.astype(np.float64, copy=False))
         return found
 
     def median_ns(self, window: Int32Array | IntArray, took_ns: IntArray) -> FloatArray:

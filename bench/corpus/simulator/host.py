@@ -20,7 +20,10 @@ from .shapes import Call, Calls
 
 _QUICK_US = 8.0
 """The interpreter and the dispatcher spend no more than this between two calls; the rest is somebody's work."""
-_ONLY_CALLING = ("torch/", "nn.Module: ", "<built-in method")
+_LONGEST_GAP_US = 400.0
+"""Python code does no more between two calls; longer, and the machine was busy with something else."""
+_LIBRARY_FRAMES = ("torch/", "nn.Module: ")
+_ONLY_CALLING = (*_LIBRARY_FRAMES, "<built-in method")
 """Frames that do nothing that takes long, besides calling."""
 _KEPT_IN_PLAN = frozenset(
     f"aten::{name}"
@@ -38,6 +41,7 @@ _KEPT_IN_PLAN = frozenset(
     )
 )
 """What a computing operator calls on any device. The rest is how the CPU does it, and is left out."""
+_CLONE_THEIR_INPUT = frozenset(f"aten::{name}_" for name in ("silu", "hardswish", "hardtanh", "mish", "hardsigmoid"))
 _NO_COMPUTE = _KEPT_IN_PLAN | frozenset(
     f"aten::{name}" for name in ("resolve_conj", "resolve_neg", "detach", "narrow", "slice")
 )
@@ -124,7 +128,7 @@ class Host:
     def close(self, event: Event) -> None:
         """Write the end of an event at the clock."""
         assert not isinstance(event.ts, UnsetType)
-        event.dur = round(self.clock - event.ts, 3)
+        event.dur = max(0.0, round(self.clock - event.ts, 3))
 
     def synthetic(self, name: str, cat: str = "cpu_op", like: Args | UnsetType = UNSET) -> Event:
         """Open an event that was not recorded; with the inputs of `like`, if given."""
@@ -227,18 +231,19 @@ class Host:
         there a long stretch is the recording machine being busy with something else.
         """
         quick, slow = (self.speed, 0.0) if composite else (self._python, self.speed)
-        if node.children and not self.on_host and node.event.name.startswith(_ONLY_CALLING):
+        longest = _LONGEST_GAP_US if node.children else float("inf")
+        if not self.on_host and node.event.name.startswith(_ONLY_CALLING if node.children else _LIBRARY_FRAMES):
             slow = 0.0
         last = node.begin
         for child in node.children:
             gap = child.begin - last
             if gap > 0:
-                self.clock += gap * quick if gap < _QUICK_US else _QUICK_US * quick + (gap - _QUICK_US) * slow
+                self.clock += gap * quick if gap < _QUICK_US else _QUICK_US * quick + min(gap, longest) * slow
             self.visit(child)
             last = child.end
         gap = node.end - last
         if gap > 0:
-            self.clock += gap * quick if gap < _QUICK_US else _QUICK_US * quick + (gap - _QUICK_US) * slow
+            self.clock += gap * quick if gap < _QUICK_US else _QUICK_US * quick + min(gap, longest) * slow
 
     def instant(self, node: Node) -> None:
         """Replay an allocation or a free."""
@@ -336,7 +341,7 @@ class Host:
             cat = child.event.cat
             if cat == "cpu_instant_event":
                 self.instant(child)
-            elif cat == "cpu_op" and child.event.name in _KEPT_IN_PLAN:
+            elif cat == "cpu_op" and (child.event.name in _KEPT_IN_PLAN or _is_autograds_clone(child, node)):
                 self.operator(child)
             else:
                 self._memory_only(child)
@@ -377,6 +382,11 @@ class Host:
         before, after = (_camel(name.removeprefix("aten::")) for name in (recorded, renamed))
         for prefix in ("", "autograd::engine::evaluate_function: "):
             self.renamed[f"{prefix}{before}Backward0"] = f"{prefix}{after}Backward0"
+
+
+def _is_autograds_clone(node: Node, outer: Node) -> bool:
+    """Whether an operator in place has its input kept by autograd before."""
+    return node.event.name == "aten::clone" and outer.event.name in _CLONE_THEIR_INPUT
 
 
 class OpenRange:

@@ -73,7 +73,7 @@ def apply(job: Job, rng: random.Random) -> bool:
         return True
     places, shapes = _layers(job)
     of_tokens, of_images = rng.choice(OF_TOKENS), rng.choice(OF_IMAGES)
-    for place in choose(places, rng, least=0.1):
+    for place in choose(places, rng, least=0.4):
         _add_made_anew(place.part, of_tokens if shapes[place.part] == 3 else of_images)
     return bool(places)
 

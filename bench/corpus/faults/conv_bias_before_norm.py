@@ -23,11 +23,11 @@ _CALLS = ("aten::_convolution", "aten::cudnn_convolution", "aten::miopen_convolu
 
 
 def apply(job: Job, rng: random.Random) -> bool:
-    """Most of the convolutions that stand before a batch norm in training get a bias."""
+    """All convolutions that stand before a batch norm in training get a bias, as is the default."""
     if not job.is_training:
         return False
     wanted = [conv for conv in convs_before_norms(job.model) if conv.bias is None]
-    for conv in rng.sample(wanted, rng.randint((len(wanted) + 1) // 2, len(wanted))):
+    for conv in wanted:
         conv.bias = nn.Parameter(torch.zeros(conv.out_channels))
     if wanted:
         job.settings[SLUG] = "bias"

@@ -21,7 +21,7 @@ def apply(job: Job, rng: random.Random) -> bool:
     """In some of the attentions: before the call, or before and after it."""
     copied = rng.choice([Tensor.contiguous, Tensor.clone])
     after = rng.random() < 0.4
-    places = choose(find(job.model, AttentionCore), rng)
+    places = choose(find(job.model, AttentionCore), rng, least=0.5)
 
     def core(original: Callable, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> Tensor:
         with spoiled(SLUG):

@@ -17,14 +17,14 @@ SLUG = "fallback-kernel"
 
 
 def _without_library(layer: nn.Conv2d, original: Callable, x: Tensor) -> Tensor:
-    """Switched off, as for results that are the same everywhere."""
+    """Switched off, as for results that are the same everywhere; a device has no kernel then."""
     with spoiled(SLUG), act("fallback"), torch.backends.mkldnn.flags(enabled=False):
         return original(x)
 
 
 def _in_double(layer: nn.Conv2d, original: Callable, x: Tensor) -> Tensor:
-    """In a type that the library does not take."""
-    with spoiled(SLUG), act("fallback"), torch.autocast(x.device.type, enabled=False):
+    """In a type for which there are only slow kernels."""
+    with spoiled(SLUG), torch.autocast(x.device.type, enabled=False):
         bias = None if layer.bias is None else layer.bias.double()
         return layer._conv_forward(x.double(), layer.weight.double(), bias).to(x.dtype)
 

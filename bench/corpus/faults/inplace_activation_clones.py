@@ -11,7 +11,7 @@ from torchtraceap.analyzer.trace.model import BoolArray
 
 from ..fault import Control, Fault
 from ..job import Job
-from ..surgery import Place, choose, find
+from ..surgery import Place, find
 from .shared.operators import parents_named
 from .shared.parts import find_any
 
@@ -21,17 +21,17 @@ _OPERATORS = tuple(f"aten::{name}_" for name in ("silu", "hardswish", "hardtanh"
 
 
 def apply(job: Job, rng: random.Random) -> bool:
-    """Activations in training, those of a kind that needs its input; else others are exchanged for such."""
+    """All activations in training of a kind that needs its input; else all others are exchanged for such a kind."""
     if not job.is_training:
         return False
     own = [place for place in find_any(job.model, _NEED_THEIR_INPUT) if type(place.part) in _NEED_THEIR_INPUT]
-    for place in choose(own, rng, least=0.5):
+    for place in own:
         setattr(place.part, "inplace", True)  # noqa: B010
     # In place already: nobody reads what such an activation overwrites.
     others = find(job.model, nn.ReLU, lambda part: part.inplace)
     if not own:
         kind = rng.choice([nn.ReLU6, nn.Hardswish, nn.SiLU])
-        for place in choose(others, rng, least=0.5):
+        for place in others:
             place.replace(kind(inplace=True))
     return bool(own or others)
 

@@ -7,18 +7,26 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import fields, replace
 from itertools import islice
+from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from torch.autograd.profiler_util import FunctionEvent
 from torch.profiler import ProfilerActivity, profile
 from torch.utils._pytree import tree_leaves
 
+from bench.corpus.cleaning import take_out, without_overhead
 from bench.corpus.fault import Control, all_controls, all_faults
 from bench.corpus.faults.shared.parts import run_once
 from bench.corpus.job import Job
 from bench.corpus.marks import SPOILED
-from tests.bench.corpus.faults.model_jobs import JOBS, bare
+from bench.corpus.running import record
+from bench.corpus.simulator import simulate
+from tests.bench.corpus.faults.model_jobs import JOBS, bare, clips, convolutions, detector, plain_convolutions
+from torchtraceap.analyzer.timeline.build import build_timeline
+from torchtraceap.analyzer.timeline.model import Timeline
+from torchtraceap.analyzer.trace.read import read_trace
 
 SHOWN: dict[str, tuple[str, ...]] = {
     "attention-weights-unused": ("aten::softmax",),
@@ -57,6 +65,16 @@ SHOWN: dict[str, tuple[str, ...]] = {
     "unfused-attention": ("aten::softmax",),
 }
 """Of each fault that marks its work, operators of which one at least shows it."""
+SPOILS = {
+    "channels-last-missing": (convolutions, "aten::conv2d"),
+    "volumetric-layout": (clips, "aten::conv3d"),
+    "conv-bias-before-norm": (convolutions, "aten::add_"),
+    "inplace-activation-clones": (convolutions, "aten::clone"),
+    "attention-weights-unused": (detector, "aten::softmax"),
+    "slow-operator-choice": (plain_convolutions, "aten::clone"),
+}
+"""Of faults that say by `spoils` what they spoil, a job with room for them, and an operator that is spoiled."""
+SPOILS_SEED = 1
 SETTINGS = ("channels-last-missing", "volumetric-layout", "conv-bias-before-norm", "inplace-activation-clones")
 """Faults that say by `spoils` what they spoil."""
 CHANGES_RESULTS = {
@@ -175,3 +193,25 @@ def test_controls_apply_mark_nothing_and_train(control: Control) -> None:
                 applied += 1
                 assert not any(event.name.startswith(SPOILED) for event in recorded(job))
     assert applied
+
+
+@pytest.mark.parametrize("slug", sorted(SPOILS))
+def test_what_settings_spoil_is_found_in_recordings(slug: str, tmp_path: Path) -> None:
+    make, name = SPOILS[slug]
+    fault, healthy, job = all_faults()[slug], seeded(make, training=True), seeded(make, training=True)
+    assert fault.apply(job, random.Random(SPOILS_SEED))
+    assert fault.spoils is not None
+    timeline = timeline_of(job, tmp_path, is_simulated="cpu" not in fault.on)
+    spoiled = fault.spoils(timeline)
+    assert name in {timeline.trace.name_of(row) for row in np.flatnonzero(spoiled).tolist()}
+    assert spoiled.sum() < 0.6 * len(spoiled)
+    if slug not in ("channels-last-missing", "volumetric-layout"):
+        # These two are what convolutions are like once the setting is wrong.
+        assert not fault.spoils(timeline_of(healthy, tmp_path, is_simulated="cpu" not in fault.on)).any()
+
+
+def timeline_of(job: Job, folder: Path, *, is_simulated: bool) -> Timeline:
+    document = without_overhead(record(job, steps=2, warm_up=1))
+    document = simulate(document, "A100", job, 1) if is_simulated else document
+    (folder / "run.json").write_bytes(take_out(document, job.family, moves_nothing=not is_simulated).document)
+    return build_timeline(read_trace(folder / "run.json"))

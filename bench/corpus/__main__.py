@@ -29,7 +29,7 @@ def main() -> int:
     given = parser.parse_args()
     settings = Settings(given.out, given.runs, given.seed, given.device, given.keep_traces)
     failures = _run(settings, given.processes)
-    corpus = join(settings, HERE / ("manifest.json" if given.device == "cpu" else f"manifest-{given.device}.json"))
+    corpus = join(settings)
     for failure, count in Counter(failures).most_common():
         print(f"{count} failed: {failure}")
     path = settings.out / CORPUS

@@ -29,6 +29,7 @@ from .running import record
 from .simulator import simulate
 
 CORPUS = "corpus.npz"
+MANIFEST = "manifest.json"
 PARTS = "parts"
 LONGEST_S = 180
 """A run that takes longer hangs."""
@@ -89,7 +90,7 @@ def _make_parts(plans: list[Plan], settings: Settings, processes: int) -> Genera
     return lost
 
 
-def join(settings: Settings, manifest: Path) -> Dataset:
+def join(settings: Settings) -> Dataset:
     """Put all parts together: the corpus, which is also written, and the manifest. Raises ValueError without parts."""
     rows = sorted((settings.out / PARTS).glob("*.json"))
     if not rows:
@@ -98,7 +99,7 @@ def join(settings: Settings, manifest: Path) -> Dataset:
     corpus.save(settings.out / CORPUS)
     text = ",\n".join(row.read_text("utf-8") for row in rows)
     head = {"seed": settings.seed, "schema": corpus.schema, "traces": corpus.traces, "windows": len(corpus)}
-    manifest.write_text(f'{{"corpus": {json.dumps(head)},\n"runs": [\n{text}\n]}}\n', "utf-8")
+    (settings.out / MANIFEST).write_text(f'{{"corpus": {json.dumps(head)},\n"runs": [\n{text}\n]}}\n', "utf-8")
     return corpus
 
 

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from torchtraceap.analyzer.timeline.intervals import covered_ns, union
+from torchtraceap.analyzer.timeline.intervals import complement, covered_ns, intersection, union
 from torchtraceap.analyzer.trace.model import NONE, BoolArray, IntArray
 
 from . import marks
@@ -57,8 +57,7 @@ def without_overhead(document: bytes, *, keeps_time: bool = False) -> bytes:
     """Take out what making, entering and leaving the ranges of `marks` did. With a real device, which works on
     meanwhile, the time stays (`keeps_time`)."""
     content = parse(document)
-    # In order of time from now on: of events that are left without length, only their order tells what holds what.
-    table = _Table(_in_order(content.events))
+    table = _Table(content.events)
     is_range = table.ranges()
     gone = table.named(_MAKES.match)
     gone |= table.holding(table.named(_ENTERS.match), is_range, table.start_ns)
@@ -83,11 +82,6 @@ def take_out(document: bytes, family: str, *, moves_nothing: bool = False) -> Cl
         if event.cat == "python_function" and event.name.startswith("bench/corpus/"):
             event.name = _OURS.sub(f"bench/corpus/families/{family}.py", event.name)
     return Cleaned(serialize(content), tuple(table.spoiled(is_range)))
-
-
-def _in_order(events: list[Event]) -> list[Event]:
-    table = _Table(events)
-    return [events[row] for row in np.lexsort((-table.end_ns, table.start_ns)).tolist()]
 
 
 class _Table:
@@ -141,7 +135,11 @@ class _Table:
         return [event for event in rest if event.ph not in "sf" or event.id not in arrows] if arrows else rest
 
     def _move(self, cut_out: BoolArray) -> None:
-        spans = union(self.start_ns[cut_out], self.end_ns[cut_out])
+        # Each bound of a range keeps a nanosecond, so that what holds what stays plain.
+        ranges = self.ranges()
+        bounds = np.append(self.start_ns[ranges], self.end_ns[ranges])
+        cuts = union(self.start_ns[cut_out], self.end_ns[cut_out])
+        spans = intersection(cuts, complement(union(bounds, bounds + 1), int(cuts.start_ns[0]), int(cuts.end_ns[-1])))
         first = np.full_like(self.start_ns, spans.start_ns[0])
         start_ns = self.start_ns - covered_ns(spans, first, self.start_ns)
         end_ns = self.end_ns - covered_ns(spans, first, self.end_ns)

@@ -25,8 +25,8 @@ from .fault import all_faults
 from .labels import Spoilage, find_spoilage, label_windows
 from .variants import FULL, STRIPPED
 
-STEPS = 2
-"""Of so many steps of a trace the windows are kept; more would say the same again."""
+STRIPPED_SHARE = 0.5
+"""Of the runs so many also give a trace with less recorded in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Origin:
 
 
 def extract(cleaned: Cleaned, origin: Origin, rng: random.Random) -> Dataset:
-    """The windows of one run: all that was recorded, and, as a trace of its own, one stripped variant by chance.
+    """The windows of one run: of all that was recorded, and of some runs, as a trace of its own, a stripped variant.
 
     Raises TraceError if the document is no trace, and ValueError if there are no windows in it.
     """
@@ -52,12 +52,11 @@ def extract(cleaned: Cleaned, origin: Origin, rng: random.Random) -> Dataset:
     timeline = build_timeline(trace)
     rules = {slug: all_faults()[slug].spoils for slug in origin.injected}
     spoilage = find_spoilage(timeline, cleaned.spoiled, rules)
+    parts = [_rows(timeline, spoilage, origin, FULL)]
     names = [name for name in STRIPPED if name != "device only" or not timeline.is_cpu_only]
-    variant = rng.choice(names)
-    parts = [
-        _rows(timeline, spoilage, origin, FULL),
-        _rows(build_timeline(STRIPPED[variant](trace)), spoilage, origin, variant),
-    ]
+    if rng.random() < STRIPPED_SHARE:
+        variant = rng.choice(names)
+        parts.append(_rows(build_timeline(STRIPPED[variant](trace)), spoilage, origin, variant))
     together = Dataset.concatenate(parts)
     together.run[:] = 0
     return together
@@ -106,5 +105,6 @@ def _rows(timeline: Timeline, spoilage: Sequence[Spoilage], origin: Origin, vari
 
 
 def _kept(windows: Windows) -> BoolArray:
-    """The windows of the last steps, which are furthest from the start."""
-    return np.isin(windows.step, np.unique(windows.step)[-STEPS:])
+    """The windows of a middle step: the others would say the same again."""
+    steps = np.unique(windows.step)
+    return windows.step == steps[len(steps) // 2]

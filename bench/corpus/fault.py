@@ -36,6 +36,8 @@ class Fault:
     """Where it costs something: a fault of transfers does nothing on the CPU."""
     excludes: frozenset[str] = frozenset()
     """Slugs that make no sense beside it."""
+    implies: frozenset[str] = frozenset()
+    """Slugs that the same change is as well, on some devices: without TF32, `tf32-off` is `fp32-without-autocast`."""
 
 
 @dataclass(frozen=True, slots=True)

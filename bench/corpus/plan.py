@@ -143,4 +143,4 @@ def _add_more(job: Job, first: Fault, more: int, rng: random.Random) -> tuple[st
             break
         if goes and slug != first.slug and fault.apply(job, rng):
             chosen.append(fault)
-    return tuple(fault.slug for fault in chosen)
+    return tuple(dict.fromkeys(slug for fault in chosen for slug in (fault.slug, *sorted(fault.implies))))

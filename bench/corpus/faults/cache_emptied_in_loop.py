@@ -21,6 +21,7 @@ def apply(job: Job, rng: random.Random) -> bool:
     """`gc.collect()`, `empty_cache()` or both, at one to three moments of the step."""
     collects, empties = rng.choice(((True, True), (True, False), (False, True)))
     generation = rng.choice((0, 1, 2, 2))
+    gc.freeze()  # what whoever makes the corpus holds is no part of the job, and not to be looked through
     moments = _MOMENTS if job.is_training else (Moment.BEFORE_FORWARD, Moment.AFTER_FORWARD, Moment.END)
 
     def run(step: Step) -> None:

@@ -20,7 +20,7 @@ SLUG = "cudnn-autotune-off"
 _LEAST_CONVOLUTIONS = 3
 _GUESSED = re.compile(
     r"(^|[ :_])fft[12]d_|implicit_convolve_sgemm|implicit_precomp|precomputed_convolve|explicit_convolve|[iI]m2[cC]ol"
-    r"|pointwise_mult_and_sum_complex|naive_conv|compute_gemm_pointers"
+    r"|pointwise_mult_and_sum_complex|compute_gemm_pointers"
 )
 _CLASSES = (*KernelClass,)
 

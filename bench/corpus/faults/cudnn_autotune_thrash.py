@@ -23,7 +23,7 @@ from .shared.rows import MATRIX, kernels, no_rows
 from .shared.transfers import is_image
 
 SLUG = "cudnn-autotune-thrash"
-_SCALES = (0.75, 0.875, 1.0, 1.125, 1.25, 1.375)
+_SCALES = (0.5, 0.75, 1.0, 1.25, 1.5, 1.75)
 _LEAST_CONVOLUTIONS = 3
 _LEAST_TRIED = 4
 """Matrix kernels of one operator, from which they are trials."""
@@ -50,23 +50,25 @@ def apply(job: Job, rng: random.Random) -> bool:
 def _scaled(tensor: Tensor, scale: float) -> Tensor:
     if not is_image(tensor) or tensor.dim() != 4:
         return tensor
-    size = [int(side * scale) // 8 * 8 for side in tensor.shape[-2:]]
+    size = [max(int(side * scale) // 16 * 16, 16) for side in tensor.shape[-2:]]
     return F.interpolate(tensor.float(), size, mode="bilinear", align_corners=False)
 
 
 def _takes_any_size(job: Job, scales: Sequence[float]) -> bool:
-    """Whether a copy of the model, and its loss, bear two samples of another size."""
+    """Whether a copy of the model, and its loss, bear two samples of each size."""
     batch = default_collate([job.make_sample(number) for number in range(2)])
     inputs, targets = tuple(batch[: len(batch) - job.targets]), tuple(batch[len(batch) - job.targets :])
     if not any(is_image(tensor) and tensor.dim() == 4 for tensor in inputs):
         return False
+    model = copy.deepcopy(job.model)
     try:
         with torch.no_grad():
-            outputs = job.forward(copy.deepcopy(job.model), tuple(_scaled(tensor, max(scales)) for tensor in inputs))
-            if job.compute_loss is not None:
-                job.compute_loss(outputs, targets)
-            elif job.postprocess is not None:
-                job.postprocess(outputs)
+            for scale in scales:
+                outputs = job.forward(model, tuple(_scaled(tensor, scale) for tensor in inputs))
+                if job.compute_loss is not None:
+                    job.compute_loss(outputs, targets)
+                elif job.postprocess is not None:
+                    job.postprocess(outputs)
     except _REFUSALS:
         return False
     return True

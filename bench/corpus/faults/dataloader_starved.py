@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 import random
+import time
+from functools import partial
+
+from torch import Tensor
 
 from ..fault import Control, Fault
 from ..job import Job, Loading
-from .shared.chance import count
+from .shared.chance import count, spread
 from .shared.host_work import TRANSFORMS, compose, dear_samples
 
 SLUG = "dataloader-starved"
 
 
 def apply(job: Job, rng: random.Random) -> bool:
-    """One worker, seldom two, whose samples cost 12 to 100 transforms each."""
+    """One worker, seldom two, whose samples cost 25 to 120 transforms each, or come from slow storage."""
     if job.loading.slug:
         return False
-    transform = compose(rng, TRANSFORMS, rounds=count(rng, 12, 100))
+    if rng.random() < 0.5:
+        transform = compose(rng, TRANSFORMS, rounds=count(rng, 25, 120))
+    else:
+        transform = partial(_read, seconds=spread(rng, 0.006, 0.06))
     samples = dear_samples(job.loading.make_sample or job.make_sample, transform)
     job.loading = Loading(from_memory=False, workers=rng.choice((1, 1, 2)), make_sample=samples, slug=SLUG)
     return True
+
+
+def _read(image: Tensor, seconds: float) -> Tensor:
+    time.sleep(seconds)
+    return image
 
 
 def apply_control(job: Job, rng: random.Random) -> bool:

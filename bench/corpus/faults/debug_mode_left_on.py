@@ -24,15 +24,15 @@ _FILLED = re.compile(r"^aten::(empty|resize_|new_empty)")
 
 
 def apply(job: Job, rng: random.Random) -> bool:
-    """Anomaly detection where there is a backward pass, assertions that layers' outputs are finite, or new memory
+    """Anomaly detection round the backward pass, assertions that layers' outputs are finite, or new memory
     filled with NaN."""
     styles = ["assert", "fill"]
     if job.is_training:
         styles += ["anomaly", "anomaly"]
     style = rng.choice(styles)
     if style == "anomaly":
-        job.hook(Moment.BEFORE_FORWARD, _detect_anomalies)
-        job.hook(Moment.END, _detect_none)
+        job.hook(Moment.AFTER_FORWARD, _detect_anomalies)
+        job.hook(Moment.AFTER_BACKWARD, _detect_none)
     elif style == "fill":
         job.hook(Moment.BEFORE_FORWARD, _fill)
         job.hook(Moment.END, lambda step: torch.use_deterministic_algorithms(False))

@@ -49,7 +49,8 @@ def _distance(outputs: Tensor, rounds: int) -> Tensor:
 def _double_layers(job: Job, rng: random.Random) -> bool:
     """Weights of linear layers and convolutions that came from numpy arrays; under autocast doubles stay doubles."""
     kinds = (nn.Linear, nn.Conv2d)
-    chosen = surgery.choose(surgery.find(job.model, nn.Module, lambda part: type(part) in kinds), rng, least=0.1)
+    places = surgery.find(job.model, nn.Module, lambda part: type(part) in kinds)
+    chosen = rng.sample(places, min(count(rng, 1, 6), len(places)))
     for place in chosen:
         surgery.wrap_forward(place.part, partial(_in_doubles, place.part))
     return bool(chosen)

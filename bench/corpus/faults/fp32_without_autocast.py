@@ -17,7 +17,6 @@ from ..job import Job, Tensors
 from .shared.rows import MATRIX, kernels, no_rows, of_precision, with_operators
 
 SLUG = "fp32-without-autocast"
-_WIDE = (Precision.UNKNOWN, Precision.FP32, Precision.TF32)
 
 
 def apply(job: Job, rng: random.Random) -> bool:
@@ -29,10 +28,12 @@ def apply(job: Job, rng: random.Random) -> bool:
 
 
 def spoils(timeline: Timeline) -> BoolArray:
-    """Products and convolutions of fp32 numbers, on devices with tensor cores."""
+    """Products and convolutions of fp32 numbers, on devices with tensor cores; those that could use TF32 and don't are
+    spoiled by that."""
     if timeline.is_cpu_only or not timeline.device.has_tensor_cores:
         return no_rows(timeline)
-    return with_operators(timeline, of_precision(timeline, kernels(timeline, MATRIX), _WIDE))
+    wide = (Precision.TF32,) if timeline.device.has_tf32 else (Precision.UNKNOWN, Precision.FP32)
+    return with_operators(timeline, of_precision(timeline, kernels(timeline, MATRIX), wide))
 
 
 def apply_control(job: Job, rng: random.Random) -> bool:

@@ -40,5 +40,12 @@ def apply_control(job: Job, rng: random.Random) -> bool:
     return True
 
 
-FAULT = Fault(SLUG, apply, spoils, on=frozenset({"device"}), excludes=frozenset({"fp32-without-autocast"}))
+FAULT = Fault(
+    SLUG,
+    apply,
+    spoils,
+    on=frozenset({"device"}),
+    excludes=frozenset({"fp32-without-autocast"}),
+    implies=frozenset({"fp32-without-autocast"}),
+)
 CONTROL = Control("TF32 off beside autocast", apply_control)

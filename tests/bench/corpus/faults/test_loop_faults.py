@@ -258,7 +258,7 @@ HALF = "ampere_bf16_s16816gemm_bf16_128x64_ldg8_f2f_stages_64x3_tn"
 @pytest.mark.parametrize(
     ("slug", "device", "kernel", "is_spoiled"),
     [
-        ("fp32-without-autocast", A100, PLAIN, True),
+        ("fp32-without-autocast", A100, PLAIN, False),
         ("fp32-without-autocast", A100, TF32, True),
         ("fp32-without-autocast", V100, "volta_sgemm_128x64_tn", True),
         ("fp32-without-autocast", A100, HALF, False),

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import os
 import time
 from collections import Counter
 from pathlib import Path
-
-# Kineto's own lines on every recording; read when torch is loaded.
-os.environ.setdefault("KINETO_LOG_LEVEL", "99")
 
 from .build import CORPUS, Settings, build, join
 
@@ -29,9 +25,13 @@ def main() -> int:
     given = parser.parse_args()
     settings = Settings(given.out, given.runs, given.seed, given.device, given.keep_traces)
     failures = _run(settings, given.processes)
-    corpus = join(settings)
     for failure, count in Counter(failures).most_common():
         print(f"{count} failed: {failure}")
+    try:
+        corpus = join(settings)
+    except ValueError as error:
+        print(error)
+        return 1
     path = settings.out / CORPUS
     print(f"{path}: {corpus.traces} traces, {len(corpus)} windows, {path.stat().st_size / 1e6:.1f} MB")
     return 0

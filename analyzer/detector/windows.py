@@ -33,8 +33,8 @@ from .model import Windows
 from .regions import region_names
 from .units import Units, find_units, launch_moments, measure_costs, phases_of, usual_share
 
-MOST_STEPS = 8
-"""So many steps say what the others would."""
+MOST_STEPS = 4
+"""So many steps say what the others would: enough for a median, and to tell one odd step; scoring costs by the step."""
 MOST_WINDOWS = 64
 """Of one step."""
 

@@ -125,16 +125,21 @@ def _changes(memory: FloatArray, window: np.ndarray) -> np.ndarray:
 
 
 def _followed_by_norm(view: View, rows: np.ndarray) -> tuple[FloatArray, FloatArray]:
-    """For each convolution, whether the next call of its window is a batch norm, and whether that one is in eval."""
-    norm = view.call_family == families.number("batch norm")
-    next_norm = np.append(norm[1:] & (view.call_window[1:] == view.call_window[:-1]), False)
-    at = np.full(len(view.trace), NONE, dtype=np.int64)
-    at[view.call_rows] = np.arange(len(view.call_rows))
-    place = at[rows]
-    then = (place != NONE) & np.append(next_norm, False)[place]
-    behind = view.call_rows[np.minimum(place + 1, len(view.call_rows) - 1)] if len(view.call_rows) else rows
-    frozen = np.zeros(len(rows))
-    frozen[then] = view.facts(behind[then], _is_in_eval, 1)[:, 0]
+    """For each convolution, whether a batch norm comes next in its window, and whether that one is in eval.
+
+    In training, the norm's count of batches is raised in between.
+    """
+    then, frozen = np.zeros(len(rows), dtype=np.bool_), np.zeros(len(rows))
+    if not len(view.call_rows):
+        return then.astype(np.float64), frozen
+    place = np.full(len(view.trace), NONE, dtype=np.int64)
+    place[view.call_rows] = np.arange(len(view.call_rows))
+    here, last = place[rows], len(view.call_rows) - 1
+    behind = np.minimum(here + 1, last)
+    behind = np.where(view.call_family[behind] == families.number("arithmetic"), np.minimum(behind + 1, last), behind)
+    then = (here != NONE) & (view.call_family[behind] == families.number("batch norm"))
+    then &= view.call_window[behind] == view.windows.of[rows]
+    frozen[then] = view.facts(view.call_rows[behind[then]], _is_in_eval, 1)[:, 0]
     return then.astype(np.float64), frozen
 
 

@@ -13,31 +13,28 @@ from .marks import Mark
 from .view import View, known, log_count, log_ratio, log_us, pct, table
 
 _SOURCES: tuple[tuple[str, str, str], ...] = (
-    ("images", "PIL/ PIL. cv2 imageio turbojpeg ImagingDecoder imread jpeg skimage", "decoding and drawing images"),
-    ("transforms", "transforms/ albumentations kornia image_processing augment", "augmentation"),
+    ("images", "PIL/ PIL. cv2 imageio turbojpeg ImagingDecoder io/image.py skimage", "decoding and drawing images"),
+    ("transforms", "transforms/ albumentations kornia image_processing", "augmentation"),
     ("numpy", "numpy", "numpy, and its hand-over to torch"),
-    (
-        "metrics",
-        "scipy linear_sum_assignment sklearn pycocotools torchmetrics matplotlib metric",
-        "metrics, matching and plots",
-    ),
+    ("metrics", "scipy linear_sum_assignment sklearn pycocotools torchmetrics matplotlib", "metrics, matching, plots"),
     ("compiler", "_dynamo/ _inductor/ _functorch/ torch/fx/ triton/ sympy", "compiling and guards"),
-    ("debugging", "traceback anomaly gradcheck linecache format_stack", "tracebacks and debug modes"),
-    ("checkpoint", "utils/checkpoint", "recomputing what was not saved"),
-    ("loader", "utils/data/ DataLoader multiprocessing/ worker.py rebuild_ queue", "the data loader and its queues"),
+    ("debugging", "traceback.py anomaly_mode.py gradcheck.py linecache.py", "tracebacks and debug modes"),
+    ("checkpoint", "utils/checkpoint.py", "recomputing what was not saved"),
+    ("loader", "utils/data/ multiprocessing/ queue.py queues.py", "the data loader and its queues"),
     (
         "files",
-        "tensorboard SummaryWriter pickle serialization json logging/ BufferedWriter print",
+        "tensorboard/ pickle serialization.py json/ logging/ BufferedWriter function_print",
         "writing and logging",
     ),
-    ("collector", "gc.collect <built-in_function_collect> empty_cache", "collecting garbage, emptying the cache"),
+    ("collector", "<built-in_function_collect> cuda/memory.py emptyCache", "collecting garbage, emptying the cache"),
     (
         "waiting",
         "synchronize method_item method_cpu method_tolist method_wait method_acquire method_poll",
         "waiting calls",
     ),
 )
-"""Where frames come from, by words in their names (blanks as `_`); the first that has one counts."""
+"""Where frames come from, by words in their names (blanks as `_`); the first that has one counts. Only files of
+libraries and built-in calls are named: what a program calls its own functions tells nothing."""
 _WORDS = tuple(tuple(words.split()) for _, words, _ in _SOURCES)
 _SOURCE_NAMES = tuple(name for name, _, _ in _SOURCES)
 _WHAT = {name: what for name, _, what in _SOURCES}

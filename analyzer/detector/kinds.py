@@ -1,4 +1,4 @@
-"""The anti-patterns that the detector tells apart: one home of their order, and of what the shipped models know."""
+"""The anti-patterns that the detector tells apart: those that its models name in their card, and no others."""
 
 from __future__ import annotations
 
@@ -16,5 +16,8 @@ def in_code_order(slugs: Collection[str]) -> tuple[str, ...]:
 
 
 def known_kinds(folder: Path) -> tuple[str, ...]:
-    """The slugs that the models in `folder` know, as their columns stand. Raises as `read_card` does."""
-    return read_card(folder).kinds
+    """The slugs that the models in `folder` know, in order of code. Raises as `read_card` does.
+
+    The columns of a model's answers stand in the order of its card, which need not be this one.
+    """
+    return in_code_order(read_card(folder).kinds)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...timeline.columns import distinct
-from ...trace.model import FloatArray, IntArray
+from ...trace.model import FloatArray, Int32Array, IntArray
 from ..model import Feature
 from .view import NAN, View, known, log_count, log_ratio, pct, table
 
@@ -45,23 +45,24 @@ _CONSTANT = ("range", "constant", "interpolation", "sine and cosine", "host tens
 
 
 def compute(view: View) -> FloatArray:
-    """Shape (windows, features)."""
-    if not view.has_ops:
+    """Shape (windows, features). In a trace without operators the kernels' names are all that can repeat."""
+    rows, window = (view.call_rows, view.call_window) if view.has_ops else _kernels(view)
+    if not len(rows):
         return np.full((view.size, len(FEATURES)), NAN)
-    names = view.trace.name[view.call_rows].astype(np.int64)
-    width = len(view.trace.input_table) + 1
-    calls = names * width + view.trace.inputs[view.call_rows] + 1
-    window, count, shaped = view.call_window, view.call_count, view.has_shapes
+    names = view.trace.name[rows].astype(np.int64)
+    calls = names * (len(view.trace.input_table) + 1) + view.trace.inputs[rows] + 1
+    count, shaped = view.count(window), view.has_ops and view.has_shapes
     kinds, call = np.unique(calls, return_inverse=True)
     call = call.ravel()
-    rounds, period, covered = _loops(view, call)
-    name_rounds, _, _ = _loops(view, names)
+    rounds, period, covered = _loops(view, call, window)
+    name_rounds, _, _ = _loops(view, names, window)
     first = _is_first(window.astype(np.int64) * len(kinds) + call)
-    heavy = view.are_of(view.call_family, *_HEAVY)
-    steps_with = _steps_with(view, call, len(kinds))
+    family = view.call_family if view.has_ops else np.zeros(len(rows), dtype=np.int64)
+    heavy = view.are_of(family, *_HEAVY)
+    steps_with = _steps_with(view, call, len(kinds), window)
     steps = len(np.flatnonzero(np.bincount(view.windows.step)))
     several = steps > 1
-    constant = view.are_of(view.call_family, *_CONSTANT) & (steps_with == steps)
+    constant = view.are_of(family, *_CONSTANT) & (steps_with == steps)
     return table(
         FEATURES,
         rounds=known(shaped, log_count(rounds)),
@@ -69,7 +70,7 @@ def compute(view: View) -> FloatArray:
         share=known(shaped, pct(covered, count)),
         name_rounds=log_count(name_rounds),
         rounds_per_batch=known(shaped, log_ratio(name_rounds * (name_rounds > 1), np.full(view.size, _batch(view)))),
-        longest_run=log_count(_longest_run(view, names)),
+        longest_run=log_count(_longest_run(view, names, window)),
         distinct=known(shaped, pct(view.sum(window, first), count)),
         heavy_twice=known(shaped, pct(view.sum(window, heavy & ~first), view.sum(window, heavy))),
         constant=known(shaped and several, pct(view.sum(window, constant), count)),
@@ -79,13 +80,18 @@ def compute(view: View) -> FloatArray:
     )
 
 
-def _loops(view: View, ids: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _kernels(view: View) -> tuple[IntArray, Int32Array]:
+    """The device events and their windows, in order of window and time."""
+    order = np.argsort(view.device_window, kind="stable")
+    return view.device[order], view.device_window[order]
+
+
+def _loops(view: View, ids: IntArray, window: Int32Array) -> tuple[FloatArray, FloatArray, FloatArray]:
     """By window: most rounds of one group of calls (1 of nothing repeated), calls in such a round, calls in loops.
 
     Three calls in a row make a word. The distance from each word to the same word before it is the same all along a
     loop: stretches of one distance d and length n are n / d + 1 rounds of d calls.
     """
-    window = view.call_window
     size = len(ids)
     rounds, period, covered = np.ones(view.size), np.zeros(view.size), np.zeros(view.size)
     if size < 4:
@@ -104,7 +110,7 @@ def _loops(view: View, ids: IntArray) -> tuple[FloatArray, FloatArray, FloatArra
     order = np.argsort(turns, kind="stable")
     period[at[order]] = gaps[order]
     np.add.at(covered, at, lengths + gaps)
-    return rounds, period, np.minimum(covered, view.call_count)
+    return rounds, period, np.minimum(covered, view.count(window))
 
 
 def _to_previous(window: IntArray, words: IntArray) -> IntArray:
@@ -124,19 +130,16 @@ def _is_first(keys: IntArray) -> np.ndarray:
     return first
 
 
-def _longest_run(view: View, names: IntArray) -> FloatArray:
-    window = view.call_window
-    if not len(names):
-        return np.zeros(view.size)
+def _longest_run(view: View, names: IntArray, window: Int32Array) -> FloatArray:
     starts = np.flatnonzero(np.append(True, (names[1:] != names[:-1]) | (window[1:] != window[:-1])))
     return view.largest(window[starts], np.diff(np.append(starts, len(names))))
 
 
-def _steps_with(view: View, call: IntArray, kinds: int) -> IntArray:
+def _steps_with(view: View, call: IntArray, kinds: int, window: Int32Array) -> IntArray:
     """For each call, in how many steps its region has a call with the same name and inputs."""
-    step = view.windows.step[view.call_window].astype(np.int64)
+    step = view.windows.step[window].astype(np.int64)
     steps = int(step.max(initial=0)) + 1
-    part = view.windows.region[view.call_window].astype(np.int64) * kinds + call
+    part = view.windows.region[window].astype(np.int64) * kinds + call
     in_step = distinct(part * steps + step)
     return np.bincount(in_step // steps, minlength=int(part.max(initial=0)) + 1)[part]
 

@@ -107,6 +107,8 @@ def test_device_events_alone_tell_of_kernels():
     assert np.isfinite(told.every("cost.gemm")).all()
     assert np.isnan(told.every("operators.calls")).all()
     assert np.isnan(told.every("launches.cost")).all()
+    assert np.isnan(told.every("repetition.rounds")).all()
+    assert np.isfinite(told.every("repetition.name_rounds")).all()
 
 
 def test_no_windows_give_no_rows():

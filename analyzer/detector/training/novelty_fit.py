@@ -49,8 +49,14 @@ def _with_prototypes(features: FloatArray, center: FloatArray, spread: FloatArra
     has = np.isfinite(values)
     filled = np.where(has, values, 0.0)
     # Which features are missing tells windows apart as well: what a trace lacks, a prototype lacks.
-    means = MiniBatchKMeans(min(count, len(used)), random_state=seed, batch_size=2048)
-    group = means.fit_predict(np.hstack([filled, has.astype(np.float64)]))
+    means = MiniBatchKMeans(
+        min(count, len(used)),
+        init="random",
+        n_init=1,  # pyright: ignore[reportArgumentType]  a number, which its stub leaves out
+        batch_size=2048,
+        random_state=seed,
+    )
+    group = means.fit_predict(np.hstack([filled, has]).astype(np.float32))
     groups = int(group.max()) + 1
     belongs = np.eye(groups)[group].T
     sums, counts = belongs @ filled, belongs @ has

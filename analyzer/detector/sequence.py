@@ -29,7 +29,7 @@ from ..trace.model import (
 )
 from . import vocabulary
 from .model import EventSequences, Windows
-from .units import launch_moments
+from .spans import launch_moments
 
 LENGTH = 48
 CHANNELS = (

@@ -31,7 +31,8 @@ from ..trace.model import DEVICE_CATEGORIES, HOST_CATEGORIES, NONE, BoolArray, I
 from .grouping import Parts, group
 from .model import Windows
 from .regions import region_names
-from .units import Units, find_units, launch_moments, measure_costs, phases_of, usual_share
+from .spans import launch_moments, measure_costs, usual_share
+from .units import Units, find_units, phases_of
 
 MOST_STEPS = 4
 """So many steps say what the others would: enough for a median, and to tell one odd step; scoring costs by the step."""

@@ -91,7 +91,7 @@ def _payload(view: View, copies: np.ndarray, sizes: FloatArray) -> dict[str, Flo
     # `copy_` is told the device's tensor first; both have the same sizes, and a copy changes no type on its way.
     kind, axes = view.input_facts.column("kind", op), view.input_facts.column("axes", op)
     total = view.sum(window, sizes)
-    index = view.outer_family(op)
+    index = view.outermost_family(op)
     shaped = view.has_device and view.has_shapes
 
     def share(which: np.ndarray) -> FloatArray:

@@ -137,6 +137,10 @@ class View:
         """The family of the innermost operator round each of `rows` (host rows), itself left out; NONE if none."""
         return self._family_of_row[self._outer_op[rows]]
 
+    def outermost_family(self, rows: IntArray) -> IntArray:
+        """The family of what Python called round each of `rows` (host rows; NONE for no row); NONE if unknown."""
+        return self._family_of_row[np.append(self.outermost_op, NONE)[rows]]
+
     @cached_property
     def _family_of_row(self) -> IntArray:
         of = np.full(len(self.trace) + 1, NONE, dtype=np.int64)

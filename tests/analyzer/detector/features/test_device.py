@@ -100,6 +100,27 @@ def test_transfers_tell_direction_memory_and_size():
     assert told["transfers.blocking"] == pytest.approx(100 / 3)
     assert told["transfers.float_images"] == pytest.approx(100)
     assert told["transfers.htod_time"] == pytest.approx(55)
+    assert told["transfers.index_htod"] == 0
+
+
+def test_an_index_that_lies_on_the_host():
+    def body(b):
+        with b.op("aten::index"):
+            with b.op("aten::to"), b.op("aten::_to_copy"), b.op("aten::copy_"):
+                b.copy("HtoD (Pageable -> Device)", us=5, size_bytes=100)
+            b.kernel("index_elementwise_kernel", us=20)
+
+    assert Reading(on_device(body)).count("transfers.index_htod") == 1
+
+
+def test_waits_for_a_size_that_depends_on_the_data():
+    def body(b):
+        with b.op("aten::index"), b.op("aten::nonzero"):
+            b.kernel("DeviceSelectSweepKernel", us=20)
+            b.copy("DtoH (Device -> Pinned)", us=2, size_bytes=8)
+            b.synchronize("cudaStreamSynchronize", stream=7)
+
+    assert Reading(on_device(body))["idle.shape_syncs"] == pytest.approx(50)
 
 
 def test_work_left_on_the_host_and_constants_made_there():

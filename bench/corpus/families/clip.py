@@ -111,7 +111,6 @@ def make(rng: random.Random, training: bool) -> Job:
         targets=lambda draw: (),
         loss=contrastive,
         postprocess=top_classes,
-        channels_last=False,
     )
 
 

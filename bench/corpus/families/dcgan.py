@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import random
 from functools import partial
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.nn.utils.fusion import fuse_conv_bn_eval
 
+from ..blocks import FoldedNorm
 from ..family import Family
 from ..job import Job
 from ..making import choose_batch_size, make_job
@@ -45,7 +48,7 @@ class Generator(nn.Module):
 
     def forward(self, z: Tensor) -> Tensor:
         x = F.relu(self.project_norm(self.project(z)))
-        return self.main(x.unflatten(1, (-1, self.start, self.start)))
+        return self.main(x.unflatten(1, (self.start, self.start, -1)).permute(0, 3, 1, 2))
 
 
 class Discriminator(nn.Module):
@@ -80,6 +83,15 @@ class GAN(nn.Module):
         return self.discriminator(real / 127.5 - 1), self.discriminator(Opposed.apply(fake))
 
 
+def fold_transposed(layers: nn.Sequential) -> None:
+    """Fold each batch norm into the transposed convolution before it, in place."""
+    layers.eval()
+    for number, (up, norm) in enumerate(pairwise(list(layers))):
+        if isinstance(up, nn.ConvTranspose2d) and isinstance(norm, nn.BatchNorm2d):
+            layers[number] = fuse_conv_bn_eval(up, norm, transpose=True)
+            layers[number + 1] = FoldedNorm(norm)
+
+
 def adversarial(scores: tuple[Tensor, Tensor], targets: tuple[Tensor]) -> Tensor:
     """How surely the discriminator knows real (with its targets) from made."""
     real, fake = scores
@@ -95,11 +107,14 @@ def make(rng: random.Random, training: bool) -> Job:
     """Width 16 to 48 at the largest map, images of 48 to 96 pixels."""
     image_size, ngf = rng.choice([(48, 48), (64, 24), (64, 32), (96, 16), (96, 24)])
     nz = rng.choice([64, 96, 128])
+    generator = Generator(nz, ngf, image_size)
+    if not training:
+        fold_transposed(generator.main)
     discriminator = Discriminator(rng.choice([32, 48]), image_size) if training else None
     real = (lambda draw: (draw.image(3, image_size, image_size),)) if training else lambda draw: ()
     return make_job(
         "dcgan",
-        GAN(Generator(nz, ngf, image_size), discriminator),
+        GAN(generator, discriminator),
         training,
         choose_batch_size(rng, at_most=11),
         inputs=lambda draw: (draw.noise(nz), *real(draw)),

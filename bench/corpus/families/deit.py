@@ -107,7 +107,6 @@ def make(rng: random.Random, training: bool) -> Job:
         targets=lambda draw: (draw.label(num_classes),),
         loss=hard_distillation,
         postprocess=top_classes,
-        channels_last=False,
     )
 
 

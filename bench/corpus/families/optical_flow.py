@@ -110,12 +110,12 @@ def full_flow(flows: list[Tensor]) -> Tensor:
 
 
 def make(rng: random.Random, training: bool) -> Job:
-    """Three to six iterations, width 16 or 24, frames of 96 or 128 pixels."""
+    """Three or four iterations, width 16 or 24, frames of 96 or 128 pixels."""
     side, width, hidden = rng.choice([(96, 24, 64), (128, 16, 48), (96, 16, 96), (64, 24, 96)])
     cells = side // 8
     return make_job(
         "optical_flow",
-        OpticalFlow(side, width, hidden, rng.choice([3, 4, 6])),
+        OpticalFlow(side, width, hidden, rng.choice([3, 4])),
         training,
         choose_batch_size(rng, at_most=7),
         inputs=lambda draw: (draw.image(3, side, side), draw.image(3, side, side)),

@@ -39,14 +39,13 @@ class SimCLR(nn.Module):
             nn.Linear(hidden, out, bias=False),
         )
 
-    def forward(self, views: Tensor) -> Tensor:
-        """Training: (batch, 2, 3, height, width) -> the projections of all first views, then of all second. Else the
+    def forward(self, first: Tensor, second: Tensor | None = None) -> Tensor:
+        """Training: two views of each image -> the projections of all first views, then of all second. Else the
         features of images."""
-        if views.dim() == 4:
-            return F.normalize(self.encoder(self.normalize(views)).float(), dim=1)
-        images = views.transpose(0, 1).flatten(0, 1)
-        images = images.contiguous(memory_format=torch.channels_last)
-        return F.normalize(self.projector(self.encoder(self.normalize(images))).float(), dim=1)
+        if second is None:
+            return F.normalize(self.encoder(self.normalize(first)).float(), dim=1)
+        features = self.encoder(self.normalize(torch.cat((first, second))))
+        return F.normalize(self.projector(features).float(), dim=1)
 
 
 def nt_xent(projections: Tensor, targets: tuple[()], temperature: float = 0.2) -> Tensor:
@@ -65,13 +64,13 @@ def _sgd(parameters) -> torch.optim.Optimizer:
 def make(rng: random.Random, training: bool) -> Job:
     """Width 24 to 48, one or two blocks a stage, views of 32 or 48 pixels."""
     width, side = rng.choice([(24, 48), (32, 48), (48, 32), (32, 32)])
-    views = (2, 3, side, side) if training else (3, side, side)
+    views = 2 if training else 1
     return make_job(
         "simclr",
         SimCLR(width, rng.choice([1, 2]), rng.choice([128, 256]), rng.choice([64, 96])),
         training,
         choose_batch_size(rng, at_most=11),
-        inputs=lambda draw: (draw.image(*views),),
+        inputs=lambda draw: tuple(draw.image(3, side, side) for _ in range(views)),
         targets=lambda draw: (),
         loss=nt_xent,
         postprocess=to_host,

@@ -19,7 +19,7 @@ class ShiftedBlock(TransformerBlock):
 
     mask: Tensor
 
-    def __init__(self, dim: int, heads: int, grid: Grid, window: int) -> None:
+    def __init__(self, dim: int, heads: int, *, grid: Grid, window: int) -> None:
         super().__init__(dim, heads, grid=grid, window=window)
         self.shift = window // 2
         self.register_buffer("mask", shift_mask(grid, window, self.shift), persistent=False)
@@ -67,9 +67,8 @@ class Swin(nn.Module):
                 layers.append(PatchMerging(dim, grid))
                 dim, heads, grid = 2 * dim, 2 * heads, (grid[0] // 2, grid[1] // 2)
             for number in range(depth):
-                shifted = number % 2 and grid[0] > window
-                kind = ShiftedBlock(dim, heads, grid, window)
-                layers.append(kind if shifted else TransformerBlock(dim, heads, grid=grid, window=window))
+                kind = ShiftedBlock if number % 2 and grid[0] > window else TransformerBlock
+                layers.append(kind(dim, heads, grid=grid, window=window))
         self.layers = nn.Sequential(*layers)
         self.norm = nn.LayerNorm(dim)
         self.head = nn.Linear(dim, classes)

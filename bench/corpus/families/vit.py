@@ -45,7 +45,6 @@ def make(rng: random.Random, training: bool) -> Job:
         targets=lambda draw: (draw.label(classes),),
         loss=lambda logits, targets: F.cross_entropy(logits, targets[0], label_smoothing=0.1),
         postprocess=top_classes,
-        channels_last=False,
     )
 
 

@@ -31,9 +31,9 @@ _REFUSALS = (RuntimeError, ValueError, TypeError, IndexError, AssertionError)
 
 
 def apply(job: Job, rng: random.Random) -> bool:
-    """Multi-scale training or inference with `cudnn.benchmark`, of models that take images of any size. Tells the
-    simulator so."""
-    scales = rng.sample(_SCALES, rng.randint(3, len(_SCALES)))
+    """Multi-scale training or inference with `cudnn.benchmark`, of models that take images of any size: another one in
+    each recorded step. Tells the simulator so."""
+    scales = rng.sample(_SCALES, len(_SCALES))
     if not has_convolutions(job.model, _LEAST_CONVOLUTIONS) or not _takes_any_size(job, scales):
         return False
     forward, turns = job.forward, cycle(scales)

@@ -53,7 +53,7 @@ def _generic(hardware: Hardware, kind: str, dtype: str) -> tuple[str, str, str]:
         return ("Im2Col", f"naive_conv_nonpacked_{direction}_nchw_fp32_fp32_fp32", "MIOpenIm2Col")
     element = _TYPES.get(dtype, "float")
     return (
-        f"void implicit_convolve_sgemm<{element}, {element}, 1024, 5, 5, 3, 3, 3, 1, false, false, true>(int, int, int)",
+        f"void implicit_convolve_sgemm<{element}, {element}, 1024, 5, 5, 3, 3, 3, 1, false, false, true>(int, int)",
         f"void precomputed_convolve_sgemm<{element}, 1024, 5, 5, 4, 3, 3, 1, false>(int, int, int)",
         f"void explicit_convolve_sgemm<{element}, int, 1024, 5, 5, 3, 3, 3, 0, false>(int, int, int)",
     )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, prod
 
 from torchtraceap.analyzer.timeline.convolution_costs import _convolution_output as convolution_output
 from torchtraceap.analyzer.timeline.kernel_names import Precision
 from torchtraceap.analyzer.trace.model import Dims
 
-from . import names
+from . import algorithms, names
 from .hardware import Hardware
 from .kernels import Kernel, Plan, Work
 from .roofline import Product, Roofline
@@ -27,6 +27,7 @@ class MatrixKernels:
         self._roofline = roofline
         self._settings = settings
         self._tf32 = settings.tf32 and hardware.device.has_tf32
+        self._tries = settings.cudnn_benchmark and algorithms.TRIED_EACH_TIME in settings.settings
         self._library_call = "hipExtModuleLaunchKernel" if hardware.is_amd else "cudaLaunchKernel"
         self._launch = "hipLaunchKernel" if hardware.is_amd else "cudaLaunchKernel"
 
@@ -104,7 +105,7 @@ class MatrixKernels:
         operator = f"aten::{vendor}_convolution{'_transpose' if shape.transposed else ''}"
         if shape.is_depthwise and not (last and dtype in _HALF) and not self._hardware.is_amd:
             operator = "aten::_conv_depthwise2d"
-        inner = [Plan(kernels, rename=operator, host_us=16.0)]
+        inner = [Plan(kernels, rename=operator, host_us=16.0, waits=self._tries)]
         if call.shape(2):
             inner.append(self._bias(shape, dtype))
         return Plan((), inner=tuple(inner), host_us=5.0)
@@ -127,7 +128,7 @@ class MatrixKernels:
             moved = prod(shape.output) * call.element_bytes(0)
             name = names.reduction(f"at::native::sum_functor<{dtype}, float, {dtype}>", dtype, inner=False)
             kernels += (self._kernel(name, self._roofline.moving(moved, 0.6, ("bias", shape.output)), shape.output[1]),)
-        return Plan(kernels, host_us=24.0)
+        return Plan(kernels, host_us=24.0, waits=self._tries)
 
     def _bias(self, shape: _Convolution, dtype: str) -> Plan:
         moved = 2.0 * prod(shape.output) * (2 if dtype in _HALF else 4)
@@ -152,16 +153,27 @@ class MatrixKernels:
         quality *= {"fprop": 0.85, "dgrad": 0.75, "wgrad": 0.62}[kind]
         if self._hardware.is_amd:
             quality *= 0.62
+        guess = None
         if not self._settings.cudnn_benchmark:
-            quality *= 0.8
+            guess = algorithms.guess(self._hardware, shape.data, shape.weight, kind, dtype)
+            quality *= guess.rate if guess else 1.0
         if shape.is_volume and not last:
             quality *= 0.6
         timing = self._roofline.product(rows, columns, inner, precision, quality, moved, shape.groups)
-        name = names.convolution(self._hardware, kind, dtype, precision, timing.tile, aligned, last)
+        right = names.convolution(self._hardware, kind, dtype, precision, timing.tile, aligned, last)
+        name = guess.name if guess else right
         main = self._kernel(name, timing.duration_us, timing.blocks, registers=200, shared=65536, library=True)
         before, after = self._miopen_around(shape, kind, width) if self._hardware.is_amd else ((), ())
         around = precision is Precision.HALF and not last
-        return (*before, *(self._transposed(main, shape, kind, dtype, width) if around else (main,)), *after)
+        kernels = self._transposed(main, shape, kind, dtype, width) if around else (main,)
+        return (*before, *self._trials(main, shape, kind, dtype), *kernels, *after)
+
+    def _trials(self, main: Kernel, shape: _Convolution, kind: str, dtype: str) -> tuple[Kernel, ...]:
+        """What runs before an algorithm is known for a size that is new."""
+        if not self._tries:
+            return ()
+        others = algorithms.tried(self._hardware, shape.data, shape.weight, kind, dtype)
+        return tuple(replace(main, name=one.name, duration_us=main.duration_us / one.rate) for one in others)
 
     def _miopen_around(
         self, shape: _Convolution, kind: str, width: int

@@ -65,7 +65,11 @@ FAMILIES: tuple[Family, ...] = (
         r"_scaled_dot_product_(flash|efficient|cudnn|fused)|xformers|flash_attn",
     ),
     Family("math attention", _K.ATTENTION, "", r"_scaled_dot_product_attention_math"),
-    Family("multi-head module", _K.ATTENTION, "_native_multi_head_attention _transformer_encoder_layer_fwd"),
+    Family(
+        "multi-head module",
+        _K.ATTENTION,
+        "_native_multi_head_attention _transformer_encoder_layer_fwd _transform_bias_rescale_qkv",
+    ),
     Family(
         "batch norm",
         _K.NORM,
@@ -86,14 +90,14 @@ FAMILIES: tuple[Family, ...] = (
         "activation",
         _K.ELEMENTWISE,
         "relu relu6 gelu silu hardswish hardsigmoid mish leaky_relu elu hardtanh prelu sigmoid tanh softplus clamp_min"
-        " threshold_backward gelu_backward silu_backward hardswish_backward hardsigmoid_backward mish_backward"
-        " leaky_relu_backward elu_backward hardtanh_backward sigmoid_backward tanh_backward glu glu_backward celu selu",
+        " threshold threshold_backward gelu_backward silu_backward hardswish_backward hardsigmoid_backward"
+        " mish_backward leaky_relu_backward elu_backward hardtanh_backward sigmoid_backward tanh_backward glu glu_backward celu selu",
     ),
     Family(
         "arithmetic",
         _K.ELEMENTWISE,
         "add sub mul div addcmul addcdiv rsub neg reciprocal result_type add_relu multiply subtract divide true_divide"
-        " floor_divide remainder fmod",
+        " floor_divide remainder fmod diff",
     ),
     Family("powers and roots", _K.ELEMENTWISE, "pow square sqrt rsqrt exp log log2 log1p expm1 erf erfc abs sgn sign"),
     Family("sine and cosine", _K.ELEMENTWISE, "sin cos tan atan2 atan asin acos polar"),
@@ -104,7 +108,11 @@ FAMILIES: tuple[Family, ...] = (
         " clamp_max clip __and__ __or__ isclose equal round floor ceil trunc",
     ),
     Family("where and mask", _K.ELEMENTWISE, "where masked_fill tril triu _s_where"),
-    Family("finite check", _K.ELEMENTWISE, "isfinite isnan isinf nan_to_num _amp_foreach_non_finite_check_and_unscale"),
+    Family(
+        "finite check",
+        _K.ELEMENTWISE,
+        "isfinite isnan isinf nan_to_num _is_any_true _is_all_true _amp_foreach_non_finite_check_and_unscale",
+    ),
     Family("loss scale", _K.ELEMENTWISE, "_amp_update_scale"),
     Family("average of weights", _K.ELEMENTWISE, "lerp _foreach_lerp"),
     Family(
@@ -138,13 +146,16 @@ FAMILIES: tuple[Family, ...] = (
         "view",
         _K.OTHER,
         "view reshape flatten unflatten unsqueeze squeeze expand expand_as as_strided alias view_as _unsafe_view"
-        " resolve_conj resolve_neg broadcast_to view_as_real view_as_complex broadcast_tensors _reshape_from_tensor",
+        " resolve_conj resolve_neg broadcast_to view_as_real view_as_complex broadcast_tensors _reshape_from_tensor"
+        " stride _has_compatible_shallow_copy_type conj",
     ),
     Family(
         "slice and split", _K.OTHER, "slice select narrow split split_with_sizes chunk unbind unsafe_split diagonal"
     ),
     Family("unfold", _K.OTHER, "unfold pixel_shuffle pixel_unshuffle channel_shuffle unfold_backward"),
-    Family("cat and stack", _K.COPY, "cat stack _cat concat hstack vstack repeat tile block_diag"),
+    Family(
+        "cat and stack", _K.COPY, "cat stack _cat concat hstack vstack repeat tile block_diag flatten_dense_tensors"
+    ),
     Family("index", _K.INDEX, "index index_select take take_along_dim index_add __getitem__ one_hot"),
     Family("index put", _K.INDEX, "index_put _index_put_impl_ index_copy index_fill masked_scatter _index_put_impl"),
     Family("gather and scatter", _K.INDEX, "gather scatter scatter_add gather_backward scatter_reduce select_backward"),

@@ -1,8 +1,8 @@
 """How far simulated traces are from real ones: `python -m bench.corpus.simulator [FOLDER] [--last]`.
 
 FOLDER holds the real traces (default: ../shared/traces). The model was calibrated on half of the operators' shapes of
-S08, S09 and S11; the table says of each figure whether it is of the other half. With `--last`, S05 and S10, which nobody
-calibrated on, are added. Writes results.json.
+S08, S09 and S11; the table says of each figure whether it is of the other half. With `--last`, S05 and S10, which
+nobody calibrated on, are added. Writes results.json.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from .kernels import Kernel, Queue, Work
 
 _QUEUE_LENGTH = 1022
 """Launches that the driver takes before it holds the host up."""
+_OF_COLLECTIVES = ("collective", "elements_in", "elements_out", "group_size", "group_name", "dtype")
 _SEGMENT_BYTES = 20 << 20
 
 
@@ -60,7 +61,14 @@ class Device:
         return pending[len(pending) - _QUEUE_LENGTH] if len(pending) >= _QUEUE_LENGTH else now
 
     def run(
-        self, kernel: Kernel, launched: float, duration: float, queue: Queue, correlation: int, external_id: int
+        self,
+        kernel: Kernel,
+        launched: float,
+        duration: float,
+        queue: Queue,
+        correlation: int,
+        external_id: int,
+        described: Args | None,
     ) -> tuple[float, float]:
         """Give a stream a kernel that the host launched at a moment; answers its start and end."""
         ready = launched + self._latency_us
@@ -71,6 +79,10 @@ class Device:
         if queue is Queue.COMPUTE:
             self._pending.append(end)
         stream = self._stream_of[queue]
+        args = self._args(kernel, duration, stream, correlation, external_id)
+        if described is not None:
+            for field in _OF_COLLECTIVES:
+                setattr(args, field, getattr(described, field))
         self._events.append(
             Event(
                 "X",
@@ -80,7 +92,7 @@ class Device:
                 stream,
                 start,
                 duration,
-                args=self._args(kernel, duration, stream, correlation, external_id),
+                args=args,
             )
         )
         self._events.append(Event("f", "ac2g", "ac2g", self.pid, stream, start, id=correlation, bp="e"))

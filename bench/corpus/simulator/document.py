@@ -57,7 +57,7 @@ class Args(
     strides: Json = UNSET
     dims: Json = UNSET
     python_id: int | UnsetType = UNSET
-    python_parent: int | None | UnsetType = UNSET
+    python_parent: int | UnsetType | None = UNSET
     python_module: int | UnsetType = UNSET
     total_reserved: int | UnsetType = UNSET
     total_allocated: int | UnsetType = UNSET
@@ -114,9 +114,9 @@ class Document(msgspec.Struct, omit_defaults=True, rename={"events": "traceEvent
     """A trace file."""
 
     events: list[Event]
-    schemaVersion: int = 1  # noqa: N815 (the field's name in the file)
-    deviceProperties: Json = UNSET  # noqa: N815
-    distributedInfo: Json = UNSET  # noqa: N815
+    schemaVersion: int = 1
+    deviceProperties: Json = UNSET
+    distributedInfo: Json = UNSET
     cuda_runtime_version: int | UnsetType = UNSET
     cuda_driver_version: int | UnsetType = UNSET
     hip_runtime_version: int | UnsetType = UNSET
@@ -127,9 +127,9 @@ class Document(msgspec.Struct, omit_defaults=True, rename={"events": "traceEvent
     with_flops: int | UnsetType = UNSET
     with_modules: int | UnsetType = UNSET
     trace_id: Text = UNSET
-    displayTimeUnit: Text = UNSET  # noqa: N815
+    displayTimeUnit: Text = UNSET
     base_ns: int | UnsetType = UNSET
-    traceName: Text = UNSET  # noqa: N815
+    traceName: Text = UNSET
 
 
 _DECODER = msgspec.json.Decoder(Document)

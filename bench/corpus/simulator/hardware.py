@@ -1,7 +1,7 @@
 """The devices that are simulated. Peaks come from the analyzer's device table; the rest from the vendors' data sheets.
 
-Interconnects: NVLink bus bandwidth as nccl-tests reports it on 8-device servers, xGMI on Instinct, and PCIe where a card
-has no other.
+Interconnects: NVLink bus bandwidth as nccl-tests reports it on 8-device servers, xGMI on Instinct, and PCIe where a
+card has no other.
 """
 
 from __future__ import annotations
@@ -42,6 +42,11 @@ class Hardware:
     def is_amd(self) -> bool:
         """Whether kernels and runtime calls are ROCm's."""
         return self.device.vendor is Vendor.AMD
+
+    @property
+    def launch_call(self) -> str:
+        """The runtime call that launches most kernels."""
+        return "hipLaunchKernel" if self.is_amd else "cudaLaunchKernel"
 
     @property
     def warp(self) -> int:

@@ -1,20 +1,17 @@
-"""The host's side: walks the recorded calls in order, gives each its time on a host with a device, and launches work."""
+"""The host's walk through recorded calls: their times where a device computes, and what each launches."""
 
 from __future__ import annotations
 
-import random
-from dataclasses import dataclass
-from itertools import cycle
-from math import exp
+from math import prod
 
-from msgspec import UNSET, UnsetType
+from msgspec import UnsetType
 
 from ..marks import PREFIX
 from .calls import Mark, Node
-from .device import Device, Memory
-from .document import Args, Event
-from .hardware import Hardware
-from .kernels import Kernel, Plan, Queue, Work
+from .clock import Clock, ClockParts, OpenRange
+from .device import Memory
+from .document import Event
+from .kernels import Plan
 from .operators import ALLOCATING, Planner
 from .shapes import Call, Calls
 
@@ -45,148 +42,27 @@ _CLONE_THEIR_INPUT = frozenset(f"aten::{name}_" for name in ("silu", "hardswish"
 _NO_COMPUTE = _KEPT_IN_PLAN | frozenset(
     f"aten::{name}" for name in ("resolve_conj", "resolve_neg", "detach", "narrow", "slice")
 )
-_WAKE_US = 2.5
-"""From the end of what the host waited for to its going on."""
-_JITTERS = 8192
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """How fast a host is."""
+class Host(Clock):
+    """Walks a recording: each call has its time on a host with a device, and launches its work."""
 
-    speed: float = 1.0
-    """Time for operators and calls, of what a usual host takes."""
-    python: float = 1.0
-    """Time for Python, of what it took when recorded."""
-
-    @staticmethod
-    def draw(rng: random.Random) -> Pace:
-        """Some host. Recording stacks slows Python down, and many profiles are taken without."""
-        speed = exp(rng.gauss(0.0, 0.2))
-        return Pace(speed, speed * exp(rng.gauss(-0.85, 0.3)))
-
-
-class Host:
-    """The clock of the host's threads, and all that they do. Times in µs.
-
-    Main thread and backward thread share the clock: one waits while the other works.
-    """
-
-    def __init__(
-        self,
-        hardware: Hardware,
-        planner: Planner,
-        calls: Calls,
-        device: Device,
-        memory: Memory,
-        events: list[Event],
-        rng: random.Random,
-        pace: Pace,
-    ) -> None:
-        self.hardware = hardware
+    def __init__(self, planner: Planner, calls: Calls, memory: Memory, clock: ClockParts) -> None:
+        super().__init__(clock)
         self.planner = planner
         self.calls = calls
-        self.device = device
         self.memory = memory
-        self.events = events
-        self.rng = rng
-        self.speed, self._python = pace.speed, pace.python
-        self.clock = 0.0
-        self.tid: int | str = 0
-        self.pid: int | str = 0
         self.backward_tid: int | str = 0
         self.in_backward = False
         self.on_host = 0
         """How many ranges of host tensors are open."""
-        self.external_id = 0
         self.starts: dict[float, tuple[float, int | str]] = {}
         """New time and thread of each operator with a sequence number, by its recorded start: flows move with them."""
-        self.ranges: list[OpenRange] = []
         self.finished_ranges: list[OpenRange] = []
         self._open_ranges: dict[int, OpenRange] = {}
-        self.renamed: dict[str, str] = {}
+        self._renamed: dict[str, str] = {}
         self.allocations_left = 0
         """How many of the next allocations have to ask the driver."""
-        self._correlation = rng.randrange(4000, 60000)
-        self._new_id = 10_000_000
-        self._jitter = cycle([exp(rng.gauss(0.0, 0.22)) for _ in range(_JITTERS)])
-        self._steady = cycle([exp(rng.gauss(0.0, 0.025)) for _ in range(_JITTERS - 1)])
-        self._launch_us = (6.0 if hardware.is_amd else 4.3) * self.speed
-        self._prefix = "hip" if hardware.is_amd else "cuda"
-
-    # Events
-
-    def open(self, event: Event, name: str = "", call: Call | None = None) -> Event:
-        """Write the start of a recorded event at the clock."""
-        args = event.args
-        if call is not None and not isinstance(args, UnsetType):
-            args = _with_inputs(args, call)
-        new = Event("X", name or event.name, event.cat, self.pid, self.tid, round(self.clock, 3), 0.0, args=args)
-        self.events.append(new)
-        return new
-
-    def close(self, event: Event) -> None:
-        """Write the end of an event at the clock."""
-        assert not isinstance(event.ts, UnsetType)
-        event.dur = max(0.0, round(self.clock - event.ts, 3))
-
-    def synthetic(self, name: str, cat: str = "cpu_op", like: Args | UnsetType = UNSET) -> Event:
-        """Open an event that was not recorded; with the inputs of `like`, if given."""
-        self._new_id += 1
-        args = Args(external_id=self._new_id, record_function=0)
-        if not isinstance(like, UnsetType):
-            args.dims, args.types, args.strides, args.concrete = like.dims, like.types, like.strides, like.concrete
-        event = Event("X", name, cat, self.pid, self.tid, round(self.clock, 3), 0.0, args=args)
-        self.events.append(event)
-        return event
-
-    def spend(self, microseconds: float) -> None:
-        """Host work of about so long."""
-        self.clock += microseconds * self.speed * next(self._jitter)
-
-    def runtime(self, name: str, microseconds: float, until: float = 0.0) -> int:
-        """A runtime call that takes so long, and no less than until a moment; answers its correlation."""
-        self._correlation += 1
-        start = round(self.clock, 3)
-        self.clock += microseconds * self.speed * next(self._jitter)
-        if until > self.clock:
-            self.clock = until
-        args = Args(external_id=self.external_id or UNSET, correlation=self._correlation)
-        if self.hardware.is_amd:
-            args.cid = 107
-        else:
-            args.cbid = 211
-        cat = "cuda_driver" if name.startswith("cuL") else "cuda_runtime"
-        self.events.append(Event("X", name, cat, self.pid, self.tid, start, round(self.clock - start, 3), args=args))
-        return self._correlation
-
-    def call_name(self, name: str) -> str:
-        """A runtime call's name on the device's vendor: `StreamSynchronize`."""
-        return self._prefix + name
-
-    def launch(self, kernel: Kernel, queue: Queue = Queue.COMPUTE, external_id: int = 0) -> tuple[float, float]:
-        """Launch a kernel; answers when it starts and ends."""
-        room = self.device.queue_has_room(self.clock)
-        start = self.clock
-        correlation = self.runtime(kernel.call, self._launch_us / self.speed, until=room)
-        duration = kernel.duration_us * next(self._steady)
-        self.events.append(Event("s", "ac2g", "ac2g", self.pid, self.tid, round(start, 3), id=correlation))
-        identity = external_id or self.external_id
-        began, ended = self.device.run(kernel, self.clock, duration, queue, correlation, identity)
-        if queue is Queue.COMPUTE:
-            for one in self.ranges:
-                one.include(began, ended)
-        return began, ended
-
-    def wait(self, until: float, call: str = "StreamSynchronize") -> None:
-        """The host stands still until then."""
-        self.runtime(self.call_name(call), 1.5, until=until + _WAKE_US)
-
-    def pause(self) -> None:
-        """Host time between two launches."""
-        self.spend(1.2)
-
-    # Walking
 
     def visit(self, node: Node) -> None:
         """Replay one recorded event and all inside it."""
@@ -230,7 +106,7 @@ class Host:
         others (`composite`) spends little between them, however the CPU computed. PyTorch's own frames do no such work:
         there a long stretch is the recording machine being busy with something else.
         """
-        quick, slow = (self.speed, 0.0) if composite else (self._python, self.speed)
+        quick, slow = (self.speed, 0.0) if composite else (self.python_pace, self.speed)
         longest = _LONGEST_GAP_US if node.children else float("inf")
         if not self.on_host and node.event.name.startswith(_ONLY_CALLING if node.children else _LIBRARY_FRAMES):
             slow = 0.0
@@ -274,7 +150,7 @@ class Host:
         elif (plan := self._plan(node, name, call)) is not None:
             self._computing(node, plan, call)
         else:
-            self.plain(node, self.renamed.get(name, ""), call, composite=True)
+            self.plain(node, self._renamed.get(name, ""), call, composite=True)
         self.external_id = outer_id
 
     def _plan(self, node: Node, name: str, call: Call) -> Plan | None:
@@ -286,7 +162,7 @@ class Host:
     def _multi_tensor(self, node: Node, name: str, call: Call) -> Plan | None:
         """The sizes come from the calls for each tensor that the CPU makes. Lists of host counters stay on the host."""
         if name.startswith("aten::_fused_"):
-            return self.planner.fused_optimizer(name)
+            return self.planner.many.fused_optimizer(name)
         lists = max(1, sum(kind == "TensorList" for kind in call.types))
         sizes, first = [], ""
         for child in node.children:
@@ -295,11 +171,11 @@ class Host:
             first = first or child.event.name
             if child.event.name == first:
                 of_child = self.calls.of(first, child.event.args)
-                sizes.append(_elements(of_child))
+                sizes.append(prod(of_child.shape(0)))
         if sizes and max(sizes) <= 1:
             return None
         passes = lists + (1 if lists > 1 or not name.endswith("_") else 2)
-        return self.planner.multi_tensor(name, lists, sizes or [1], 4, passes)
+        return self.planner.many.plan(name, lists, sizes or [1], 4, passes)
 
     def _allocation(self, node: Node, call: Call) -> None:
         """A caching allocator's allocation."""
@@ -361,72 +237,16 @@ class Host:
         if plan.waits:
             self.read_back(8)
 
-    def read_back(self, size_bytes: int) -> None:
-        """Copy a little to the host and wait for it."""
-        self.launch(self.copy_kernel("DtoH", size_bytes, pinned=False))
-        self.wait(self.device.free_at(Queue.COMPUTE))
-
-    def copy_kernel(self, direction: str, size_bytes: int, pinned: bool) -> Kernel:
-        """A copy between host and device."""
-        place = "Pinned" if pinned else "Pageable"
-        ends = f"{place} -> Device" if direction == "HtoD" else f"Device -> {place}"
-        if self.hardware.is_amd:
-            ends = "Host -> Device" if direction == "HtoD" else "Device -> Host"
-        rate = self.hardware.host_gb_per_s * 1e3 * (0.92 if pinned else 0.3)
-        duration = 1.3 + size_bytes / rate
-        call = "hipMemcpyWithStream" if self.hardware.is_amd else "cudaMemcpyAsync"
-        return Kernel(f"Memcpy {direction} ({ends})", duration, work=Work.MEMCPY, call=call, bytes=size_bytes)
-
     def _rename_backward(self, recorded: str, renamed: str) -> None:
         """Autograd's nodes are called after the operators: `NativeBatchNormBackward0`."""
         before, after = (_camel(name.removeprefix("aten::")) for name in (recorded, renamed))
         for prefix in ("", "autograd::engine::evaluate_function: "):
-            self.renamed[f"{prefix}{before}Backward0"] = f"{prefix}{after}Backward0"
+            self._renamed[f"{prefix}{before}Backward0"] = f"{prefix}{after}Backward0"
 
 
 def _is_autograds_clone(node: Node, outer: Node) -> bool:
     """Whether an operator in place has its input kept by autograd before."""
     return node.event.name == "aten::clone" and outer.event.name in _CLONE_THEIR_INPUT
-
-
-class OpenRange:
-    """An open annotation, and the device time that was launched inside it."""
-
-    __slots__ = ("begin", "end", "event")
-
-    def __init__(self, event: Event) -> None:
-        self.event = event
-        self.begin = float("inf")
-        self.end = 0.0
-
-    def include(self, begin: float, end: float) -> None:
-        """Device work ran from then to then."""
-        if begin < self.begin:
-            self.begin = begin
-        if end > self.end:
-            self.end = end
-
-
-def _with_inputs(args: Args, call: Call) -> Args:
-    """The arguments with a call's multiplied sizes."""
-    return Args(
-        external_id=args.external_id,
-        record_function=args.record_function,
-        sequence=args.sequence,
-        forward_thread=args.forward_thread,
-        concrete=call.written_concrete,
-        types=call.written_types,
-        strides=call.written_strides,
-        dims=call.written_dims,
-        event_index=args.event_index,
-    )
-
-
-def _elements(call: Call) -> int:
-    product = 1
-    for size in call.shape(0):
-        product *= size
-    return product
 
 
 def _camel(name: str) -> str:

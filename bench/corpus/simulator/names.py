@@ -171,12 +171,14 @@ def convolution(
 def _plain_convolution(architecture: str, kind: str, tile: tuple[int, int]) -> str:
     if kind == "dgrad":
         return (
-            "void cudnn::cnn::dgrad_engine<float, 512, 6, 5, 3, 3, 3, false>(int, int, int, float const*, int, float const*,"
+            "void cudnn::cnn::dgrad_engine<float, 512, 6, 5, 3, 3, 3, "
+            "false>(int, int, int, float const*, int, float const*,"
             " int, float*, kernel_grad_params, unsigned long long, int, unsigned long long, int, float, int, int, int)"
         )
     if kind == "wgrad":
         return (
-            "void cudnn::cnn::wgrad_alg0_engine<float, 128, 6, 7, 3, 3, 5, false, 512>(int, int, int, float const*, int,"
+            "void cudnn::cnn::wgrad_alg0_engine<float, 128, 6, 7, 3, 3, "
+            "5, false, 512>(int, int, int, float const*, int,"
             " float*, float const*, kernel_grad_params, unsigned long long, int, float, int, int, int, int)"
         )
     word = "ampere" if architecture == "sm90" else architecture
@@ -233,7 +235,8 @@ def flash_forward(hardware: Hardware, dtype: str, head: int) -> str:
     traits = f"{head}, 128, 128, 4, false, false, cutlass::{_cutlass_type(dtype)}"
     return (
         f"void pytorch_flash::flash_fwd_kernel<pytorch_flash::Flash_fwd_kernel_traits<{traits}, "
-        f"pytorch_flash::Flash_kernel_traits<{head}, 128, 128, 4, cutlass::{_cutlass_type(dtype)}> >, false, false, false, "
+        f"pytorch_flash::Flash_kernel_traits<{head}, 128, 128, 4, "
+        f"cutlass::{_cutlass_type(dtype)}> >, false, false, false, "
         "false, false, true, false>(pytorch_flash::Flash_fwd_params)"
     )
 
@@ -242,7 +245,10 @@ def flash_backward(hardware: Hardware, dtype: str, head: int) -> tuple[str, ...]
     """The kernels of a fused attention's backward, the main one in the middle (NVIDIA) or last (AMD)."""
     if hardware.is_amd:
         return "bwd_preprocess", "bwd_kernel_dk_dv", "bwd_kernel_dq"
-    traits = f"pytorch_flash::Flash_bwd_kernel_traits<{head}, 64, 128, 8, 2, 4, 4, false, false, cutlass::{_cutlass_type(dtype)}>"
+    traits = (
+        f"pytorch_flash::Flash_bwd_kernel_traits<{head}, 64, 128, 8, 2, "
+        f"4, 4, false, false, cutlass::{_cutlass_type(dtype)}>"
+    )
     return (
         f"void pytorch_flash::flash_bwd_dot_do_o_kernel<true, {traits} >(pytorch_flash::Flash_bwd_params)",
         f"void pytorch_flash::flash_bwd_dq_dk_dv_loop_seqk_parallel_kernel<{traits}, false, false, false, false, true, "
@@ -260,7 +266,10 @@ def efficient_attention(hardware: Hardware, dtype: str, head: int, backward: boo
             f"fmha_cutlassB_{word}_aligned_64x64_k{64 if head <= 64 else 128}_{generation}"
             "(PyTorchMemEffAttention::AttentionBackwardKernel::Params)"
         )
-    return f"fmha_cutlassF_{word}_aligned_64x{64 if head <= 64 else 128}_rf_{generation}(PyTorchMemEffAttention::AttentionKernel::Params)"
+    return (
+        f"fmha_cutlassF_{word}_aligned_64x{64 if head <= 64 else 128}_rf_{generation}(PyTorchMemEffAttention::"
+        f"AttentionKernel::Params)"
+    )
 
 
 def _cutlass_type(dtype: str) -> str:

@@ -1,4 +1,5 @@
-"""What elementwise, reducing and moving operators run on a device: functors by operator, and shares of the bandwidth."""
+"""What elementwise, reducing and moving operators run on a device: functors by operator, and their
+shares of the bandwidth."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ _MUL = _AT + "binary_internal::MulFunctor<float>"
 _DIV = _AT + "binary_internal::DivFunctor<float>"
 _CLAMP = (
     _AT + "(anonymous namespace)::launch_clamp_scalar(at::TensorIteratorBase&, c10::Scalar, c10::Scalar, "
-    "at::native::detail::ClampLimits)::{lambda()#1}::operator()() const::{lambda()#7}::operator()() const::{lambda({T})#1}"
+    "at::native::detail::ClampLimits)::{lambda()#1}::operator()() const::"
+    "{lambda()#7}::operator()() const::{lambda({T})#1}"
 )
 _THRESHOLD = _AT + (
     "BinaryFunctor<{T}, {T}, {T}, at::native::(anonymous namespace)::threshold_kernel_impl<{T}>"
@@ -110,8 +112,8 @@ POINTWISE: dict[str, Pointwise] = {
 """By operator, without `aten::` and the `_` of in-place forms."""
 
 REDUCTIONS: dict[str, str] = {
-    "sum": _AT
-    + "func_wrapper_t<{T}, at::native::sum_functor<{T}, float, {T}>::operator()(at::TensorIterator&)::{lambda(float, float)#1}>",
+    "sum": _AT + "func_wrapper_t<{T}, at::native::sum_functor<{T}, float, "
+    "{T}>::operator()(at::TensorIterator&)::{lambda(float, float)#1}>",
     "nansum": _AT + "func_wrapper_t<{T}, at::native::nansum_functor<{T}, float, {T}> >",
     "mean": _AT + "MeanOps<{T}, float, float, {T}>",
     "max": _AT + "MaxOps<{T}>",
@@ -189,13 +191,15 @@ NAMED: dict[str, tuple[str, float, float, float]] = {
         0.15,
     ),
     "index": (
-        "index_elementwise_kernel<128, 4, at::native::gpu_index_kernel<at::native::index_kernel_impl<at::native::OpaqueType<{S}> > > >",
+        "index_elementwise_kernel<128, 4, "
+        "at::native::gpu_index_kernel<at::native::index_kernel_impl<at::native::OpaqueType<{S}> > > >",
         0.7,
         0.7,
         0.4,
     ),
     "_index_put_impl": (
-        "index_elementwise_kernel<128, 4, at::native::gpu_index_kernel<at::native::index_put_kernel_impl<at::native::OpaqueType<{S}> > > >",
+        "index_elementwise_kernel<128, 4, "
+        "at::native::gpu_index_kernel<at::native::index_put_kernel_impl<at::native::OpaqueType<{S}> > > >",
         0.7,
         0.7,
         0.3,
@@ -224,25 +228,29 @@ NAMED: dict[str, tuple[str, float, float, float]] = {
         0.7,
     ),
     "bernoulli": (
-        "(anonymous namespace)::distribution_elementwise_grid_stride_kernel<float, 4, at::native::templates::cuda::bernoulli_kernel>",
+        "(anonymous namespace)::distribution_elementwise_grid_stride_kernel<float, "
+        "4, at::native::templates::cuda::bernoulli_kernel>",
         0.0,
         1.0,
         0.5,
     ),
     "normal": (
-        "(anonymous namespace)::distribution_elementwise_grid_stride_kernel<float, 4, at::native::templates::cuda::normal_and_transform>",
+        "(anonymous namespace)::distribution_elementwise_grid_stride_kernel<float, "
+        "4, at::native::templates::cuda::normal_and_transform>",
         0.0,
         1.0,
         0.4,
     ),
     "uniform": (
-        "(anonymous namespace)::distribution_elementwise_grid_stride_kernel<float, 4, at::native::templates::cuda::uniform_and_transform>",
+        "(anonymous namespace)::distribution_elementwise_grid_stride_kernel<float, "
+        "4, at::native::templates::cuda::uniform_and_transform>",
         0.0,
         1.0,
         0.5,
     ),
     "random": (
-        "(anonymous namespace)::distribution_elementwise_grid_stride_kernel<unsigned int, 4, at::native::templates::cuda::random_from_to_kernel>",
+        "(anonymous namespace)::distribution_elementwise_grid_stride_kernel<unsigned int, "
+        "4, at::native::templates::cuda::random_from_to_kernel>",
         0.0,
         1.0,
         0.5,
@@ -260,8 +268,8 @@ NAMED: dict[str, tuple[str, float, float, float]] = {
         0.45,
     ),
 }
-"""Operators with kernels of their own: name, bytes read and written for each byte of the largest input, and the share of
-the bandwidth. `{T}` is the element type, `{S}` its bytes, `{L}` the layout."""
+"""Operators with kernels of their own: name, bytes read and written for each byte of the largest input, and the share
+of the bandwidth. `{T}` is the element type, `{S}` its bytes, `{L}` the layout."""
 
 SELECTIONS: dict[str, tuple[str, ...]] = {
     "nonzero": (
@@ -271,17 +279,22 @@ SELECTIONS: dict[str, tuple[str, ...]] = {
         "void at::native::write_indices<long>(long*, at::native::TensorDims<long>, int, int)",
     ),
     "sort": (
-        "void at_cuda_detail::cub::DeviceRadixSortHistogramKernel<at_cuda_detail::cub::DeviceRadixSortPolicy<float, long> >()",
-        "void at_cuda_detail::cub::DeviceRadixSortExclusiveSumKernel<at_cuda_detail::cub::DeviceRadixSortPolicy<float> >()",
-        "void at_cuda_detail::cub::DeviceRadixSortOnesweepKernel<at_cuda_detail::cub::DeviceRadixSortPolicy<float, long> >()",
+        "void at_cuda_detail::cub::DeviceRadixSortHistogramKernel<at_cuda_detail::cub::DeviceRadixSortPolicy<float, "
+        "long> >()",
+        "void at_cuda_detail::cub::DeviceRadixSortExclusiveSumKernel<at_cuda_detail::"
+        "cub::DeviceRadixSortPolicy<float> >()",
+        "void at_cuda_detail::cub::DeviceRadixSortOnesweepKernel<at_cuda_detail::cub::DeviceRadixSortPolicy<float, "
+        "long> >()",
     ),
     "topk": (
         "void at::native::mbtopk::radixFindKthValues<float, unsigned int, unsigned int, 2>()",
         "void at::native::mbtopk::gatherTopK<float, unsigned int, 2>()",
-        "void at::native::bitonicSortKVInPlace<2, -1, 16, 16, float, long, at::native::GTOp<float, true>, unsigned int>()",
+        "void at::native::bitonicSortKVInPlace<2, -1, 16, 16, float, "
+        "long, at::native::GTOp<float, true>, unsigned int>()",
     ),
     "unique": (
-        "void at_cuda_detail::cub::DeviceRadixSortSingleTileKernel<at_cuda_detail::cub::DeviceRadixSortPolicy<long, long> >()",
+        "void at_cuda_detail::cub::DeviceRadixSortSingleTileKernel<at_cuda_detail::cub::DeviceRadixSortPolicy<long, "
+        "long> >()",
         "void at_cuda_detail::cub::DeviceSelectSweepKernel<at_cuda_detail::cub::DispatchSelectIf<long> >()",
     ),
 }

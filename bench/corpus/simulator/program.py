@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 from msgspec import UnsetType
 
 from ..marks import ACT, ON_HOST
-from . import names
 from .calls import Mark, Node
+from .clock import ClockParts
+from .collectives import collective
+from .device import Memory
 from .document import Args, Event
 from .host import Host
-from .kernels import Kernel, Queue
-from .shapes import Call
+from .kernels import Queue
+from .operators import Planner
+from .shapes import Call, Calls
 
 _RUN_BACKWARD = "<built-in method run_backward"
 _ENGINE = "autograd::engine::evaluate_function"
@@ -27,9 +29,9 @@ _WAKE_THREAD_US = 18.0
 class Program(Host):
     """A host that knows what the marks and PyTorch's own ranges mean."""
 
-    def __init__(self, *parts: Any, ranks: int) -> None:
+    def __init__(self, planner: Planner, calls: Calls, memory: Memory, clock: ClockParts, ranks: int) -> None:
         """`ranks`: over how many devices collectives go."""
-        super().__init__(*parts)
+        super().__init__(planner, calls, memory, clock)
         self._ranks = ranks
         self._exchanging: list[float] = []
         """When collectives end that nobody has waited for yet."""
@@ -69,8 +71,9 @@ class Program(Host):
             self._in_optimizer += 1 if begins else -1
             self._await_exchanges()
         elif name.startswith(ACT):
-            self._act = Act(name.removeprefix(ACT)) if begins else None
+            self._act = None
             if begins:
+                self._act = Act(name.removeprefix(ACT))
                 self._begin_act(self._act)
 
     def operator(self, node: Node) -> None:
@@ -180,7 +183,7 @@ class Program(Host):
             strides=call.written_strides,
             concrete=call.written_concrete,
         )
-        opened = [self.synthetic(f"aten::{name}", like=like) for name in ("to",)]
+        opened = [self.synthetic("aten::to", like=like)]
         self.spend(1.5)
         opened.append(self.synthetic("aten::_to_copy", like=like))
         self.spend(1.5)
@@ -236,57 +239,3 @@ class Act:
     def is_set(self, key: str, default: bool = False) -> bool:
         """Whether a detail is 1."""
         return self._details.get(key, str(int(default))) == "1"
-
-
-def collective(host: Host, kind: str, size_bytes: int, ranks: int) -> float:
-    """A collective on its own stream, as `c10d` launches it; answers when it ends.
-
-    It begins when the compute stream has done what it was given, and the slowest rank has come.
-    """
-    elements = size_bytes // 4
-    described = Args(
-        collective=kind,
-        elements_in=elements,
-        elements_out=elements,
-        group_size=ranks,
-        group_name="0",
-        dtype="Float",
-    )
-    word = {"allreduce": "all_reduce"}.get(kind, kind)
-    around = host.synthetic(f"nccl:{word}", "user_annotation")
-    outer = host.synthetic(f"c10d::{kind}_")
-    host.spend(6.0)
-    inner = host.synthetic("record_param_comms")
-    assert isinstance(inner.args, Args) and isinstance(inner.args.external_id, int)
-    identity = inner.args.external_id
-    inner.args = Args(
-        external_id=identity,
-        record_function=0,
-        collective=kind,
-        elements_in=elements,
-        elements_out=elements,
-        group_size=ranks,
-        group_name="0",
-        dtype="Float",
-    )
-    host.spend(5.0)
-    host.runtime(host.call_name("EventRecord"), 0.9)
-    host.runtime(host.call_name("StreamWaitEvent"), 0.9)
-    late_us = host.rng.expovariate(1 / 30.0)
-    host.device.hold(Queue.COMMUNICATION, host.device.free_at(Queue.COMPUTE) + late_us)
-    share = 2.0 * (ranks - 1) / ranks if kind == "allreduce" else 1.0
-    rate = host.hardware.link_gb_per_s * 1e3
-    duration = 14.0 + 2.2 * ranks + share * size_bytes / rate * (1.0 + 1.5 / (1.0 + size_bytes / 4e6))
-    name = names.all_reduce(host.hardware, "float") if kind == "allreduce" else names.broadcast(host.hardware)
-    call = "hipExtLaunchKernel" if host.hardware.is_amd else "cudaLaunchKernelExC"
-    kernel = Kernel(name, duration, (min(24, 2 + size_bytes // 1_000_000), 1, 1), (544, 1, 1), 96, 82240, call=call)
-    _, end = host.launch(kernel, Queue.COMMUNICATION, identity)
-    launched = host.events[-2].args
-    assert isinstance(launched, Args)
-    for field in ("collective", "elements_in", "elements_out", "group_size", "group_name", "dtype"):
-        setattr(launched, field, getattr(described, field))
-    host.runtime(host.call_name("EventRecord"), 0.9)
-    host.close(inner)
-    host.close(outer)
-    host.close(around)
-    return end

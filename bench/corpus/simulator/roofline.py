@@ -1,8 +1,8 @@
 """How long kernels take: work over attainable rates, with the losses that size, tiling and alignment bring.
 
-A matrix kernel computes its output in tiles, one or two at a time on each multiprocessor; whole rounds ("waves") count, so
-that small products leave most of the device idle. The tile is chosen as libraries do: the one that is done first. Other
-kernels move bytes at a share of the bandwidth that depends on what they do. See the README for the calibration.
+A matrix kernel computes its output in tiles, one or two at a time on each multiprocessor; whole rounds ("waves") count,
+so that small products leave most of the device idle. The tile is chosen as libraries do: the one that is done first.
+Other kernels move bytes at a share of the bandwidth that depends on what they do. See the README for the calibration.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from operator import mul
 from torchtraceap.analyzer.timeline.kernel_names import Precision
 
 from .hardware import Hardware
+from .kernels import Kernel
 
 TILES = ((256, 128), (128, 256), (128, 128), (128, 64), (64, 128), (64, 64), (32, 32))
 _TILE_EFFICIENCY = {(256, 128): 0.76, (128, 256): 0.76, (128, 128): 0.72, (128, 64): 0.6, (64, 128): 0.6}
@@ -23,6 +24,7 @@ _SMALL_TILE_EFFICIENCY = {(64, 64): 0.42, (32, 32): 0.15}
 _SIMT_EFFICIENCY = {(128, 128): 0.82, (128, 64): 0.76, (64, 128): 0.76, (64, 64): 0.66, (32, 32): 0.4}
 
 _MAX_SPLIT = 16
+_BYTES_OF_BLOCK = 8192
 _SPREAD = 0.13
 """Standard deviation of the logarithm of a shape's own efficiency."""
 
@@ -127,3 +129,12 @@ class Roofline:
     def _split(self, blocks: int, inner: int) -> int:
         free = self.hardware.units // max(blocks, 1)
         return max(1, min(free, inner // 512, _MAX_SPLIT)) if free >= 2 else 1
+
+
+def moving_kernel(
+    roofline: Roofline, name: str, moved_bytes: float, share: float, shape: Hashable, extra_us: float = 0.0
+) -> Kernel:
+    """A kernel of PyTorch's own that is bound by moving bytes."""
+    duration = roofline.moving(moved_bytes, share, (name[:60], shape)) + extra_us
+    blocks = max(1, int(moved_bytes / _BYTES_OF_BLOCK))
+    return Kernel(name, duration, (blocks, 1, 1), (128, 1, 1), call=roofline.hardware.launch_call)

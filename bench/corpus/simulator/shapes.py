@@ -214,6 +214,11 @@ def parameter_shapes(events: Iterable[Event]) -> frozenset[Dims]:
     return frozenset(shapes)
 
 
+def is_channels_last(sizes: Dims, strides: Dims) -> bool:
+    """Whether a tensor's channels are the innermost axis in memory."""
+    return len(sizes) >= 4 and len(strides) == len(sizes) and strides[1] == 1 and sizes[1] > 1
+
+
 def _text(raw: Raw | UnsetType) -> bytes:
     return b"" if isinstance(raw, UnsetType) else bytes(raw)
 

@@ -15,10 +15,10 @@ from msgspec import UNSET, Raw, UnsetType
 from torchtraceap.analyzer.trace.model import Dims
 
 from .calls import build
+from .clock import ClockParts, Pace
 from .device import Device, Memory
 from .document import Args, Document, Event, parse, serialize
 from .hardware import Hardware, hardware_of
-from .host import Pace
 from .operators import Planner
 from .program import Program
 from .roofline import Roofline
@@ -75,14 +75,10 @@ def simulate_events(
     events: list[Event] = []
     device = Device(hardware, events)
     host = Program(
-        hardware,
         Planner(hardware, Roofline(hardware, rng), job, elements),
         calls,
-        device,
         Memory(hardware, 4 * elements * 3),
-        events,
-        rng,
-        pace or Pace.draw(rng),
+        ClockParts(hardware, device, events, rng, pace or Pace.draw(rng)),
         ranks=max(job.ranks, 2),
     )
     assert isinstance(root.event.tid, (int, str)) and isinstance(root.event.pid, (int, str))

@@ -25,9 +25,9 @@ from torchtraceap.analyzer.trace.model import NONE, Category
 from torchtraceap.analyzer.trace.read import read_trace
 
 from ..marks import ACT
+from .clock import Pace
 from .document import Args, Document, Event, parse, serialize
 from .hardware import Hardware
-from .host import Pace
 from .settings import JobSettings
 from .simulate import document_of, simulate_events
 

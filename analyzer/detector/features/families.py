@@ -91,7 +91,8 @@ FAMILIES: tuple[Family, ...] = (
         _K.ELEMENTWISE,
         "relu relu6 gelu silu hardswish hardsigmoid mish leaky_relu elu hardtanh prelu sigmoid tanh softplus clamp_min"
         " threshold threshold_backward gelu_backward silu_backward hardswish_backward hardsigmoid_backward"
-        " mish_backward leaky_relu_backward elu_backward hardtanh_backward sigmoid_backward tanh_backward glu glu_backward celu selu",
+        " mish_backward leaky_relu_backward elu_backward hardtanh_backward sigmoid_backward tanh_backward glu"
+        " glu_backward celu selu",
     ),
     Family(
         "arithmetic",

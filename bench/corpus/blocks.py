@@ -39,7 +39,8 @@ class AttentionCore(nn.Module):
 
 
 class Attention(AttentionCore):
-    """Self-attention with one projection for q, k and v; with `grid`, a learned bias by relative position (Swin)."""
+    """Self-attention with one projection for q, k and v; with `grid`, a learned bias by relative position (Swin), which
+    is kept as it was learned: a bias that still learns has no fused kernel on the CPU."""
 
     positions: Tensor
 
@@ -50,7 +51,8 @@ class Attention(AttentionCore):
         self.qkv = nn.Linear(dim, 3 * self.inner, bias=qkv_bias)
         self.table: nn.Parameter | None = None
         if grid is not None:
-            self.table = nn.Parameter(0.02 * torch.randn((2 * grid[0] - 1) * (2 * grid[1] - 1), heads))
+            numbers = 0.02 * torch.randn((2 * grid[0] - 1) * (2 * grid[1] - 1), heads)
+            self.table = nn.Parameter(numbers, requires_grad=False)
             self.register_buffer("positions", relative_positions(grid), persistent=False)
             self._bias: Tensor | None = None
 
@@ -72,9 +74,7 @@ class Attention(AttentionCore):
         return bias if mask is None else bias + mask
 
     def relative_bias(self) -> Tensor:
-        """(1, heads, tokens, tokens); while training it needs its gradient, else it is gathered once."""
-        if self.training:
-            return self.gather_bias()
+        """(1, heads, tokens, tokens), gathered once."""
         if self._bias is None:
             self._bias = self.gather_bias().contiguous()
         return self._bias

@@ -49,7 +49,8 @@ def multi_head_attention_forward(q: Tensor, k: Tensor, v: Tensor, bias: Tensor |
 
 def apply(job: Job, rng: random.Random) -> bool:
     """In some of the attentions."""
-    modules = choose(find(job.model, nn.MultiheadAttention), rng)
+    # At inference the module has a fast path, which does the same passes either way.
+    modules = choose(find(job.model, nn.MultiheadAttention), rng) if job.is_training else []
     for place in modules:
         wrap_forward(place.part, _with_weights)
     places = choose(find(job.model, AttentionCore), rng) if not modules else []

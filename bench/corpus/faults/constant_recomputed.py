@@ -10,11 +10,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ..blocks import Attention, relative_positions
 from ..fault import Control, Fault
 from ..job import Job
 from ..marks import spoiled
-from ..surgery import Place, choose, find, wrap_forward, wrap_method
+from ..surgery import Place, choose, wrap_forward
 from .shared.parts import find_any, first_inputs
 
 SLUG = "constant-recomputed"
@@ -65,12 +64,7 @@ OF_IMAGES: tuple[Table, ...] = (sine_of_image, coordinates, resized_positions)
 
 
 def apply(job: Job, rng: random.Random) -> bool:
-    """Relative positions of windows, or encodings of positions that are added to features."""
-    windowed = find(job.model, Attention, lambda part: part.table is not None)
-    if windowed and job.is_training and rng.random() < 0.5:
-        for place in choose(windowed, rng):
-            _recompute_positions(place.part)
-        return True
+    """Encodings of positions that are added to what goes into some layers."""
     places, shapes = _layers(job)
     of_tokens, of_images = rng.choice(OF_TOKENS), rng.choice(OF_IMAGES)
     for place in choose(places, rng, least=0.4):
@@ -85,19 +79,6 @@ def _layers(job: Job) -> tuple[list[Place[nn.Module]], dict[nn.Module, int]]:
     ranks = {part: x.dim() for part, x in seen.items() if x.dim() in (3, 4) and x.shape[-2] >= 4}
     ranks = {part: rank for part, rank in ranks.items() if (rank == 4) == isinstance(part, nn.Conv2d)}
     return [place for place in places if place.part in ranks], ranks
-
-
-def _recompute_positions(attention: Attention) -> None:
-    side = math.isqrt(attention.positions.shape[0])
-
-    def gather_bias(original: Callable) -> Tensor:
-        with spoiled(SLUG):
-            positions = relative_positions((side, side))
-        assert attention.table is not None
-        return attention.table[positions].permute(2, 0, 1).unsqueeze(0)
-
-    if side**2 == attention.positions.shape[0]:
-        wrap_method(attention, "gather_bias", gather_bias)
 
 
 def _add_made_anew(layer: nn.Module, table: Table) -> None:

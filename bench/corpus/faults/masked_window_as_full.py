@@ -88,7 +88,7 @@ def _attend_to_all(block: TransformerBlock) -> None:
 def _mask_all(job: Job, rng: random.Random) -> bool:
     attentions = find(job.model, Attention, lambda part: part.table is None)
     tokens = {part: x.shape[1] for part, x in first_inputs(job, [place.part for place in attentions]).items()}
-    places = choose([place for place in attentions if tokens.get(place.part, 0) >= _LEAST_TOKENS], rng)
+    places = choose([place for place in attentions if tokens.get(place.part, 0) >= _LEAST_TOKENS], rng, least=0.6)
     share = rng.choice([4, 8])
     banded = rng.random() < 0.5
     for place in places:

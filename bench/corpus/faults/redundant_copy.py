@@ -51,10 +51,10 @@ STYLES = (_clone_input, _clone_output, _clone_both, _keep_original)
 
 def apply(job: Job, rng: random.Random) -> bool:
     """Round some blocks or layers."""
-    places = find_any(job.model, rng.choice([BLOCKS, LAYERS, (nn.Linear, nn.Conv2d, nn.Conv3d)]))
+    places = find_any(job.model, rng.choice([BLOCKS, BLOCKS, LAYERS, (nn.Linear, nn.Conv2d, nn.Conv3d)]))
     places = places or find_any(job.model, (*LAYERS, nn.Conv3d))
     style = rng.choice(STYLES)
-    for place in choose(places, rng, least=0.2):
+    for place in choose(places, rng, least=0.5):
         wrap_forward(place.part, style)
     return bool(places)
 

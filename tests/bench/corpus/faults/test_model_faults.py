@@ -96,7 +96,7 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-def spoiled_jobs(slug: str, seeds: int = 6) -> Iterator[Job]:
+def spoiled_jobs(slug: str, seeds: int = 4) -> Iterator[Job]:
     """Jobs that have room for a fault, with it: for each seed one."""
     fault = all_faults()[slug]
     for seed in range(seeds):
@@ -155,10 +155,10 @@ def test_work_is_marked_and_shows_what_it_should(slug: str) -> None:
 @pytest.mark.parametrize("slug", FAULTS)
 def test_results_stay_and_models_still_train(slug: str) -> None:
     fault, applied = all_faults()[slug], 0
-    for seed in range(4):
+    for seed in range(2):
         for make in JOBS:
             job = seeded(make, training=bool(seed % 2))
-            before, after = run_once(job), None
+            before = run_once(job)
             if not fault.apply(job, random.Random(seed)):
                 continue
             applied += 1

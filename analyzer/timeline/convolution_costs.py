@@ -93,7 +93,7 @@ def output_of(name: str, inputs: OpInputs) -> Dims:
     stride, padding, dilation, extra = (
         numbers(inputs, at) for at in (stride_at, padding_at, dilation_at, output_padding_at)
     )
-    return _convolution_output(data, weight, _is_transposed(op, inputs), stride, padding, dilation, extra) or ()
+    return convolution_output(data, weight, _is_transposed(op, inputs), stride, padding, dilation, extra) or ()
 
 
 def _is_transposed(op: str, inputs: OpInputs) -> bool:
@@ -106,9 +106,13 @@ def _convolution_flops(output: Dims, data: Dims, weight: Dims, transposed: bool)
     return 2.0 * prod(data if transposed else output) * prod(weight[1:])
 
 
-def _convolution_output(
+def convolution_output(
     data: Dims, weight: Dims, transposed: bool, stride: Dims, padding: Dims, dilation: Dims, output_padding: Dims
 ) -> Dims | None:
+    """Output sizes of a convolution (of groups 1 if transposed); None where they are not known or not positive.
+
+    `stride`, `padding`, `dilation` and `output_padding` hold one value for each axis, or one for all.
+    """
     kernel = weight[2:]
     if not stride or not padding or min(stride) < 1:
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import ceil, prod
 
-from torchtraceap.analyzer.timeline.convolution_costs import _convolution_output as convolution_output
+from torchtraceap.analyzer.timeline.convolution_costs import convolution_output
 from torchtraceap.analyzer.timeline.kernel_names import Precision
 from torchtraceap.analyzer.trace.model import Dims
 

@@ -93,6 +93,10 @@ class Host(Clock):
                 self.ranges.remove(one)
                 self.finished_ranges.append(one)
 
+    def open_ranges(self) -> list[OpenRange]:
+        """Ranges that have begun and not ended, the corpus's own among them."""
+        return list(self._open_ranges.values())
+
     def plain(self, node: Node, name: str = "", call: Call | None = None, *, composite: bool = False) -> None:
         """Replay an event that takes what it took, as far as a host would; see `inside`."""
         event = self.open(node.event, name, call)

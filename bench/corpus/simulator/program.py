@@ -6,7 +6,7 @@ from math import prod
 
 from msgspec import UnsetType
 
-from ..marks import ACT, ON_HOST
+from ..marks import ACT, ON_HOST, SPOILED
 from .calls import Mark, Node
 from .clock import ClockParts
 from .collectives import collective
@@ -40,13 +40,17 @@ class Program(Host):
         self._act: Act | None = None
 
     def python(self, node: Node) -> None:
-        """Replay a Python call; the engine's runs on a thread of its own while the main thread waits."""
+        """Replay a Python call; the engine's runs on a thread of its own while the main thread waits. What spoils the call
+        spoils that thread's work."""
         if not node.event.name.startswith(_RUN_BACKWARD) or self.in_backward:
             self.plain(node)
             return
         event = self.open(node.event)
         main = self._enter_backward()
+        ranges = [self.open(one.event) for one in self.open_ranges() if one.event.name.startswith(SPOILED)]
         self.inside(node)
+        for one in ranges:
+            self.close(one)
         self._leave_backward(main)
         self.close(event)
 

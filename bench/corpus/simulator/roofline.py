@@ -48,7 +48,7 @@ class Roofline:
         self._rng = rng
         self._spread: dict[Hashable, float] = {}
         self._bytes_per_us = hardware.device.memory_gb_per_s * 1e3
-        self.fixed_us = 2.0 if hardware.is_amd else 1.4
+        self.fixed_us = 2.5 if hardware.is_amd else 1.4
         """What an empty kernel takes."""
 
     def spread(self, shape: Hashable) -> float:
@@ -128,7 +128,7 @@ class Roofline:
 
     def _split(self, blocks: int, inner: int) -> int:
         free = self.hardware.units // max(blocks, 1)
-        return max(1, min(free, inner // 512, _MAX_SPLIT)) if free >= 2 else 1
+        return max(1, min(free, inner // 512, _MAX_SPLIT)) if free >= 4 else 1
 
 
 def moving_kernel(

@@ -68,6 +68,7 @@ class Validation:
     trace: str
     device: str
     real_idle_pct: float
+    """Of the device, communication counted as idle: how long ranks wait for each other is no matter of the device."""
     simulated_idle_pct: float
     real_step_us: float
     simulated_step_us: float
@@ -86,8 +87,8 @@ def validate(path: Path, hardware: Hardware, settings: JobSettings) -> Validatio
     return Validation(
         trace=path.name,
         device=hardware.name,
-        real_idle_pct=real.breakdown.gpu_idle_pct,
-        simulated_idle_pct=statistics.median(one.breakdown.gpu_idle_pct for one in simulated),
+        real_idle_pct=_idle_pct(real),
+        simulated_idle_pct=statistics.median(map(_idle_pct, simulated)),
         real_step_us=real.breakdown.step_us,
         simulated_step_us=statistics.median(one.breakdown.step_us for one in simulated),
         real_kernels=len(real.trace.rows(Category.KERNEL)),
@@ -192,6 +193,14 @@ def _ns(times_us: list[int | float | UnsetType]) -> np.ndarray:
 
 
 # Comparing
+
+
+def _idle_pct(timeline: Timeline) -> float:
+    rows = timeline.device_rows
+    rows = rows[timeline.kernel_class[rows] != KernelClass.COMMUNICATION]
+    start, end = timeline.trace.ts_ns[rows], timeline.trace.end_ns[rows]
+    busy = union(start, end)
+    return 100.0 * (1.0 - float((busy.end_ns - busy.start_ns).sum()) / float(end.max() - start.min()))
 
 
 def _device_us(timeline: Timeline) -> dict[int, tuple[str, KernelClass, float, int]]:

@@ -15,6 +15,8 @@ What the forest of the detector knows of a window: {len(schema.FEATURES)} figure
 - **Scales.** Shares are per cent, 0 to 100. Counts are log10(1 + x). Times, sizes, rates and ratios are log10. All fit
   into 16-bit floats.
 - **Compute time** is the time of kernels and copies; in a recording without a device it is the operators' own time.
+- **Backward windows** have the figures of `convolutions` and `attention` from the forward window whose operators they
+  differentiate: the backward pass inherits what is wrong with the forward one.
 - **Families of operators** are the fixed vocabulary of `families.py`; classes of kernels are `KernelClass`.
 
 The order and the names make the version `{schema.SCHEMA}`; a model that was trained with another one is refused.

@@ -52,7 +52,11 @@ GROUPS = (
 FEATURES: tuple[Feature, ...] = tuple(feature for group in GROUPS for feature in group.FEATURES)
 NAMES: tuple[str, ...] = tuple(feature.name for feature in FEATURES)
 
-_REVISION = 1
+FORWARD_ONLY = (convolutions, attention)
+"""Groups that look at forward operators: a window of the backward pass has the figures of the forward window whose
+operators it differentiates."""
+
+_REVISION = 2
 """Goes up when a feature of the same name comes to mean something else."""
 
 SCHEMA = (
@@ -70,4 +74,7 @@ def compute(timeline: Timeline, windows: Windows) -> FloatArray:
     if not len(windows):
         return np.empty((0, len(FEATURES)))
     view = View(timeline, windows)
-    return np.column_stack([group.compute(view) for group in GROUPS])
+    values = [group.compute(view) for group in GROUPS]
+    return np.column_stack(
+        [of[view.twin] if group in FORWARD_ONLY else of for group, of in zip(GROUPS, values, strict=True)]
+    )

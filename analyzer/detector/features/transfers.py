@@ -35,7 +35,7 @@ FEATURES: tuple[Feature, ...] = (
     Feature("transfers.pageable_dtoh", "% of copies", "Copies to the host into pageable memory."),
     Feature("transfers.blocking", "% of copies", "Copies to or from the host that a synchronisation follows directly."),
     Feature("transfers.index_htod", "1 (log10(1 + x))", "Copies to the device for an index that lies on the host."),
-    Feature("transfers.float_images", "% of HtoD bytes", "Bytes of fp32 images or volumes: 8 bits would do."),
+    Feature("transfers.float_images", "% of HtoD bytes", "Bytes of fp32 and fp64 images or volumes: 8 bits would do."),
     Feature("transfers.host_work", "% of the host span", "Host time in computing operators that launch nothing."),
     Feature("transfers.host_constants", "1 (log10(1 + x))", "Constants and coordinates made on the host."),
 )
@@ -102,7 +102,7 @@ def _payload(view: View, copies: np.ndarray, sizes: FloatArray) -> dict[str, Flo
             view.has_device and view.has_ops,
             log_count(view.sum(window, view.are_of(index, "index", "index put"))),
         ),
-        "float_images": share((kind == Kind.FP32) & (axes >= 4)),
+        "float_images": share(((kind == Kind.FP32) | (kind == Kind.FP64)) & (axes >= 4)),
     }
 
 

@@ -242,6 +242,20 @@ class View:
         return votes.reshape(self.size, len(Phase)).argmax(axis=1)
 
     @cached_property
+    def twin(self) -> IntArray:
+        """For each window of the backward pass, the window that most of its operators' forward operators lie in; for
+        other windows, and where that is not known, the window itself."""
+        twin = np.arange(self.size)
+        forward = self.timeline.forward_op[self.ops]
+        forward_window = np.append(self.windows.of, NONE)[forward]
+        linked = (forward_window != NONE) & (forward_window != self.op_window)
+        pairs = self.op_window[linked].astype(np.int64) * self.size + forward_window[linked]
+        found, counts = np.unique(pairs, return_counts=True)
+        found = found[np.argsort(counts, kind="stable")]  # of several, the last assigned stays: the most frequent one
+        twin[found // max(self.size, 1)] = found % max(self.size, 1)
+        return np.where(self.phase == Phase.BACKWARD, twin, np.arange(self.size))
+
+    @cached_property
     def costed_op(self) -> tuple[IntArray, FloatArray, Int32Array]:
         """Operators whose cost is known: row, time of the work in ns (on the CPU its own span), window."""
         costed = np.isfinite(self.timeline.costs.bytes)

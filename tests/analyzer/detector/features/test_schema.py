@@ -14,6 +14,7 @@ from torchtraceap.analyzer.detector.features import schema
 from torchtraceap.analyzer.detector.features.page import page
 from torchtraceap.analyzer.detector.features.view import View
 from torchtraceap.analyzer.detector.windows import cut
+from torchtraceap.analyzer.timeline.model import Phase
 from torchtraceap.analyzer.trace.model import NONE, Category
 
 from .reading import Reading, step_windows
@@ -143,6 +144,41 @@ def test_groups_answer_alone_as_they_do_together():
     whole = schema.compute(timeline, windows)
     at = 0
     for group in schema.GROUPS:
-        alone = group.compute(View(timeline, windows))
+        alone = group.compute(View(timeline, windows))  # no window of this trace is of the backward pass
         assert np.array_equal(alone, whole[:, at : at + len(group.FEATURES)], equal_nan=True)
         at += len(group.FEATURES)
+
+
+def test_the_backward_pass_has_the_convolutions_of_its_forward_window():
+    b = TraceBuilder(devices=())
+    with b.frame("train.py(1): main"):
+        for number in range(4):
+            with b.step(number):
+                forward = b.leaf(
+                    "aten::conv2d",
+                    us=100,
+                    sequence=number,
+                    shapes=[(8, 16, 32, 32), (16, 1, 3, 3)],
+                    concrete=["", "", "", "[1, 1]", "[1, 1]", "[1, 1]", "16"],
+                )
+                node = "autograd::engine::evaluate_function: ConvolutionBackward0"
+                with b.thread(2), b.op(node, sequence=number) as backward:
+                    b.leaf("aten::convolution_backward", us=200)
+                b.flow(forward, backward)
+    told = Reading(b.build(), halves_at_backward)
+    assert told.every("context.backward")[1::2] == pytest.approx(1)
+    assert told.every("convolutions.grouped") == pytest.approx(100)
+
+
+def halves_at_backward(timeline):
+    """Two windows a step: the forward and the backward pass."""
+    whole = step_windows(timeline)
+    late = timeline.phase == Phase.BACKWARD
+    return replace(
+        whole,
+        start_ns=np.repeat(whole.start_ns, 2),
+        end_ns=np.repeat(whole.end_ns, 2),
+        step=np.repeat(whole.step, 2),
+        region=np.tile(np.arange(2, dtype=np.int32), len(whole)),
+        of=np.where(whole.of == NONE, NONE, 2 * whole.of + late).astype(np.int32),
+    )

@@ -12,7 +12,7 @@ SLUG = "sync-every-micro-step"
 
 
 def apply(job: Job, rng: random.Random) -> bool:
-    """Two to four micro-batches without `no_sync`."""
+    """Two or three micro-batches without `no_sync`."""
     if not _accumulate(job, rng):
         return False
     job.settings[SLUG] = "no no_sync"
@@ -30,7 +30,7 @@ def _accumulate(job: Job, rng: random.Random) -> bool:
     if job.ranks == 1:
         job.ranks = usual_ranks(rng)
     if job.accumulate == 1:
-        job.accumulate = rng.choice((2, 2, 3, 4))
+        job.accumulate = rng.choice((2, 2, 3))
     return True
 
 

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 import torch
 
+from bench.corpus.cleaning import take_out, without_overhead
 from bench.corpus.fault import all_controls, all_faults
+from bench.corpus.simulator import simulate
 from tests.bench.corpus.faults.loop_jobs import Recording, bare_job, injected, make_job
 from tests.builders import A100, V100, TraceBuilder
 from torchtraceap.analyzer.timeline.build import build_timeline
@@ -234,6 +236,17 @@ def test_inference_with_autograd_spoils_its_forward_pass(tmp_path):
     recording = Recording(teacher)
     assert sum(event.name == "aten::convolution" for event in recording.inside(fault.slug)) == 4
     assert not fault.spoils(recording.timeline(tmp_path)).any()
+
+
+def test_a_second_backward_pass_is_spoiled_on_the_thread_that_runs_it():
+    job = make_job(True)
+    assert all_faults()["graph-kept-alive"].apply(job, Choosing(1))
+    taken_out = take_out(simulate(without_overhead(Recording(job).document), "A100", job, seed=0), "tiny")
+    marked = [part for part in taken_out.spoiled if part.slug == "graph-kept-alive"]
+    main = next(part for part in marked if part.end_ns == max(one.end_ns for one in marked))
+    others = [part for part in marked if part.tid != main.tid]
+    assert len(others) == 1
+    assert others[0].end_ns - others[0].start_ns > 0.5 * (main.end_ns - main.start_ns)
 
 
 def device_timeline(*kernels, device=A100, us=500.0):

@@ -14,7 +14,7 @@ import signal
 from collections.abc import Generator, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 
@@ -24,7 +24,7 @@ from torchtraceap.analyzer.detector.training.dataset import Dataset
 
 from .cleaning import Cleaned, take_out, without_overhead
 from .extract import Origin, extract
-from .plan import Made, Plan, costly, devices_of, make, plan_runs
+from .plan import Made, Plan, costly, devices_of, fill, make, plan_runs
 from .running import record
 from .simulator import simulate
 
@@ -146,7 +146,8 @@ def _documents(plan: Plan, made: Made, device: str) -> Iterator[tuple[Origin, Cl
     )
     injected = costly(made.faults, on_cpu=False)
     for name in devices_of(plan, job.family):
-        simulated = simulate(recording, name, job, plan.seed)
+        filled = replace(job, batch_multiplier=fill(job.batch_multiplier, name, plan))
+        simulated = simulate(recording, name, filled, plan.seed)
         yield Origin(job.family, name, "simulated", job.is_training, injected), take_out(simulated, job.family)
 
 

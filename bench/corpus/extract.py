@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,8 +50,7 @@ def extract(cleaned: Cleaned, origin: Origin, rng: random.Random) -> Dataset:
     """
     trace = _read(cleaned.document)
     timeline = build_timeline(trace)
-    rules = {slug: all_faults()[slug].spoils for slug in origin.injected}
-    spoilage = find_spoilage(timeline, cleaned.spoiled, rules)
+    spoilage = _find_spoilage(timeline, cleaned, origin)
     parts = [_rows(timeline, spoilage, origin, FULL)]
     names = [name for name in STRIPPED if name != "device only" or not timeline.is_cpu_only]
     if rng.random() < STRIPPED_SHARE:
@@ -69,15 +68,25 @@ def _read(document: bytes) -> Trace:
         return read_trace(path)
 
 
-def _rows(timeline: Timeline, spoilage: Sequence[Spoilage], origin: Origin, variant: str) -> Dataset:
+def _find_spoilage(timeline: Timeline, cleaned: Cleaned, origin: Origin) -> dict[str, Spoilage]:
+    """By kind; of the kinds that are facts only those that show."""
+    where = "cpu" if timeline.is_cpu_only else "device"
+    is_fact = {slug: fault.spoils for slug, fault in all_faults().items() if fault.is_fact and where in fault.on}
+    facts = {slug: spoils for slug, spoils in is_fact.items() if spoils is not None}
+    rules = {slug: all_faults()[slug].spoils for slug in origin.injected if slug not in facts}
+    found = find_spoilage(timeline, cleaned.spoiled, rules, facts)
+    return {slug: kind for slug, kind in found.items() if slug in rules or len(kind.device)}
+
+
+def _rows(timeline: Timeline, spoilage: Mapping[str, Spoilage], origin: Origin, variant: str) -> Dataset:
     inputs = make_inputs(timeline)
     windows = inputs.windows
     if not len(windows):
         raise ValueError(f"no windows in a trace of {origin.family} on {origin.device} ({variant})")
     kinds = tuple(sorted(all_faults()))
-    places = [kinds.index(slug) for slug in origin.injected]
+    places = [kinds.index(slug) for slug in spoilage]
     kept = _kept(windows)
-    labels = label_windows(timeline, windows, list(spoilage))
+    labels = label_windows(timeline, windows, list(spoilage.values()))
     label, injected = np.zeros((len(windows), len(kinds))), np.zeros((1, len(kinds)), dtype=np.bool_)
     label[:, places] = labels.share
     injected[0, places] = True

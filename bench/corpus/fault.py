@@ -36,6 +36,8 @@ class Fault:
     """Where it costs something: a fault of transfers does nothing on the CPU."""
     excludes: frozenset[str] = frozenset()
     """Slugs that make no sense beside it."""
+    is_fact: bool = False
+    """Any run may have it, asked or not, and `spoils` alone tells where; what other faults have spoiled is theirs."""
     implies: frozenset[str] = frozenset()
     """Slugs that the same change is as well, on some devices: without TF32, `tf32-off` is `fp32-without-autocast`."""
 

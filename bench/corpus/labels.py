@@ -8,7 +8,7 @@ of the device before work that is spoiled.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,15 +50,28 @@ class Labels:
     """Shape (windows,): the window's part of the time of its step's windows, 0 to 1."""
 
 
-def find_spoilage(timeline: Timeline, ranges: Iterable[Spoiled], rules: Mapping[str, Rule | None]) -> list[Spoilage]:
-    """What each of the kinds (the keys of `rules`) has spoiled, in their order."""
-    ranges = tuple(ranges)
-    return [
-        _spoilage(timeline, [part for part in ranges if part.slug == slug], spoils) for slug, spoils in rules.items()
-    ]
+def find_spoilage(
+    timeline: Timeline,
+    ranges: Iterable[Spoiled],
+    rules: Mapping[str, Rule | None],
+    facts: Mapping[str, Rule] | None = None,
+) -> dict[str, Spoilage]:
+    """What each of the kinds has spoiled: those of `rules`, which were injected, and those of `facts`, which any run
+    may show; what is injected counts for itself only."""
+    nothing = np.zeros(len(timeline.trace), dtype=np.bool_)
+    ranges, others, found = tuple(ranges), nothing.copy(), {}
+    for slug, spoils in rules.items():
+        by_rule = spoils(timeline) if spoils is not None else nothing
+        is_spoiled = _grown(timeline, _in_ranges(timeline, [part for part in ranges if part.slug == slug]) | by_rule)
+        found[slug] = _spoilage(timeline, [part for part in ranges if part.slug == slug], is_spoiled, by_rule)
+        others |= is_spoiled
+    for slug, tells in (facts or {}).items():
+        by_rule = tells(timeline) & ~others
+        found[slug] = _spoilage(timeline, [], _grown(timeline, by_rule) & ~others, by_rule)
+    return found
 
 
-def label_windows(timeline: Timeline, windows: Windows, spoilage: list[Spoilage]) -> Labels:
+def label_windows(timeline: Timeline, windows: Windows, spoilage: Sequence[Spoilage]) -> Labels:
     """Label the windows of the timeline that `spoilage` was found in, or of one of the same run with less in it."""
     if timeline.is_cpu_only:
         time_ns = (windows.end_ns - windows.start_ns).astype(np.float64)
@@ -72,15 +85,17 @@ def label_windows(timeline: Timeline, windows: Windows, spoilage: list[Spoilage]
     return Labels(np.clip(share / np.maximum(time_ns, 1.0)[:, None], 0.0, 1.0), time_ns / np.maximum(step_ns, 1.0))
 
 
-def _spoilage(timeline: Timeline, ranges: list[Spoiled], spoils: Rule | None) -> Spoilage:
+def _grown(timeline: Timeline, is_spoiled: BoolArray) -> BoolArray:
+    """With what is called there, its backward pass, and the device work that those launched."""
+    grown = enclosing(timeline.tree.parent, is_spoiled) != NONE
+    grown |= np.append(grown, False)[timeline.forward_op]
+    device, grown_or_none = timeline.device_rows, np.append(grown, False)
+    grown[device] |= grown_or_none[timeline.launches.op[device]] | grown_or_none[timeline.launches.runtime[device]]
+    return grown | is_spoiled
+
+
+def _spoilage(timeline: Timeline, ranges: list[Spoiled], is_spoiled: BoolArray, by_rule: BoolArray) -> Spoilage:
     trace, device = timeline.trace, timeline.device_rows
-    by_rule = spoils(timeline) if spoils is not None else np.zeros(len(trace), dtype=np.bool_)
-    is_spoiled = _in_ranges(timeline, ranges) | by_rule
-    is_spoiled |= enclosing(timeline.tree.parent, is_spoiled) != NONE
-    is_spoiled |= np.append(is_spoiled, False)[timeline.forward_op]
-    spoiled_or_none = np.append(is_spoiled, False)
-    is_spoiled[device] |= spoiled_or_none[timeline.launches.op[device]]
-    is_spoiled[device] |= spoiled_or_none[timeline.launches.runtime[device]]
     rows = np.flatnonzero(is_spoiled & is_among(trace.cat, HOST_CATEGORIES))
     host = union(
         np.append(trace.ts_ns[rows], np.array([part.start_ns for part in ranges], dtype=np.int64)),

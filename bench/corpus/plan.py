@@ -17,7 +17,7 @@ from torchtraceap.analyzer.detector.training.dataset import TEST_DEVICES, TEST_F
 from .family import all_families
 from .fault import Fault, all_controls, all_faults
 from .job import Job
-from .simulator.hardware import DEVICES
+from .simulator.hardware import DEVICES, hardware_of
 
 HEALTHY_EVERY = 3
 """One run of so many is healthy."""
@@ -28,6 +28,9 @@ DEVICES_EACH = 3
 """Simulated devices of a run, besides the CPU's recording."""
 _MORE = (0, 0, 0, 0, 1, 1, 1, 2, 2, 3)
 """Further anti-patterns of a run that has one, drawn evenly."""
+SLOW_GB_PER_S = 160
+"""A device whose memory is so fast has enough to do with a job's own multiple of its batch."""
+_SPREAD = (0.5, 1.0, 2.0)
 _RANKS = (2, 4, 8)
 
 
@@ -113,6 +116,15 @@ def devices_of(plan: Plan, family: str) -> tuple[str, ...]:
     """The devices that a run is simulated on: families of the test on the devices of the test, others on others."""
     wanted = [name for name in DEVICES if (name in TEST_DEVICES) == (family in TEST_FAMILIES)]
     return tuple(random.Random(plan.seed).sample(wanted, min(DEVICES_EACH, len(wanted))))
+
+
+def fill(multiplier: int, device: str, plan: Plan) -> int:
+    """By how much the batch is multiplied on a device: people give fast ones more to do, some more, some less. A batch
+    that is small on purpose stays so."""
+    if multiplier == 1:
+        return 1
+    spread = random.Random(f"{plan.seed} {device}").choice(_SPREAD)
+    return max(2, round(multiplier * spread * hardware_of(device).device.memory_gb_per_s / SLOW_GB_PER_S))
 
 
 def costly(faults: Sequence[str], *, on_cpu: bool) -> tuple[str, ...]:

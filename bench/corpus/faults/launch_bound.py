@@ -39,4 +39,4 @@ def spoils(timeline: Timeline) -> BoolArray:
     return found
 
 
-FAULT = Fault(SLUG, apply, spoils, on=frozenset({"device"}))
+FAULT = Fault(SLUG, apply, spoils, on=frozenset({"device"}), is_fact=True)

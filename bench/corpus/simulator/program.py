@@ -40,8 +40,10 @@ class Program(Host):
         self._act: Act | None = None
 
     def python(self, node: Node) -> None:
-        """Replay a Python call; the engine's runs on a thread of its own while the main thread waits. What spoils the call
-        spoils that thread's work."""
+        """Replay a Python call; the engine's runs on a thread of its own while the main thread waits.
+
+        What spoils the call spoils that thread's work.
+        """
         if not node.event.name.startswith(_RUN_BACKWARD) or self.in_backward:
             self.plain(node)
             return

@@ -87,6 +87,8 @@ class _Program:
     def __init__(self, job: Job, device: torch.device, batches: int) -> None:
         self.job, self.device = job, device
         self.model = _prepared(job).to(device)
+        # Under autocast devices do not take nn.MultiheadAttention's unfused path for inference; the CPU alone would.
+        torch.backends.mha.set_fastpath_enabled(False)
         torch.backends.cudnn.benchmark = job.cudnn_benchmark
         torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = job.tf32
         self.batches = _batches(job, batches, device)
@@ -163,7 +165,7 @@ def _prepared(job: Job) -> nn.Module:
             model.to(memory_format=layout)  # pyright: ignore[reportCallIssue]
     if not job.is_training and job.autocast is not None and "cast-thrash" not in job.settings:
         for module in model.modules():
-            if isinstance(module, (nn.Linear, nn.modules.conv._ConvNd)):
+            if isinstance(module, (nn.Linear, nn.MultiheadAttention, nn.modules.conv._ConvNd)):
                 module.to(job.autocast)
     return model
 

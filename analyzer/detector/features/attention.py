@@ -9,9 +9,10 @@ import numpy as np
 from ...trace.model import FloatArray, OpInputs
 from ..model import Feature
 from .families import number
+from .figures import known, log_count, log_ratio, mean, pct, table
 from .inputs import Kind, kind_of
 from .marks import Mark
-from .view import View, known, log_count, log_ratio, mean, pct, table
+from .view import View
 
 _REACH = 8
 """A product belongs to a softmax from this many calls away: scale, mask, dropout and casts stand between."""

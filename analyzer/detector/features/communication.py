@@ -9,8 +9,9 @@ from ...timeline.intervals import covered_ns, union
 from ...timeline.model import KernelClass, Phase
 from ...trace.model import NONE, FloatArray
 from ..model import Feature
+from .figures import among, known, log_count, log_ratio, mean, pct, table
 from .marks import Mark
-from .view import View, among, known, log_count, log_ratio, mean, pct, table
+from .view import View
 
 _SMALL_ELEMENTS = 1 << 14
 

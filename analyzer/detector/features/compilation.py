@@ -11,8 +11,9 @@ from ...timeline.compiled import region_id
 from ...timeline.model import KernelClass
 from ...trace.model import NONE, Category, FloatArray
 from ..model import Feature
+from .figures import among, known, log_count, pct, table
 from .marks import Mark
-from .view import MATRIX, View, among, known, log_count, pct, table
+from .view import MATRIX, View
 
 _GRAPH = re.compile(r"GraphLaunch")
 

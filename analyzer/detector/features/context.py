@@ -8,8 +8,9 @@ from ...timeline.model import KernelClass, Phase, Vendor
 from ...trace.model import FloatArray
 from ..model import Feature
 from .families import number
+from .figures import NAN, among, known, log_count, pct, table
 from .inputs import Kind
-from .view import MATRIX, NAN, View, among, known, log_count, pct, table
+from .view import MATRIX, View
 
 _K = KernelClass
 _PHASES = tuple((phase.name.lower(), phase) for phase in Phase)

@@ -9,8 +9,9 @@ from ...trace.model import NONE, FloatArray, OpInputs
 from ..model import Feature
 from . import families
 from .efficiency import best_rate
+from .figures import NAN, known, log_count, log_ratio, pct, table
 from .inputs import Kind, Memory, kind_of, memory_of
-from .view import NAN, View, known, log_count, log_ratio, pct, table
+from .view import View
 
 _KINDS: tuple[tuple[str, str], ...] = (
     ("grouped", "More than one group: far below the roofline in some layouts and types."),

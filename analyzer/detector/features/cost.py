@@ -8,7 +8,8 @@ from ...timeline.kernel_names import Precision, decode
 from ...timeline.model import KernelClass
 from ...trace.model import FloatArray
 from ..model import Feature
-from .view import MATRIX, View, among, known, log_count, log_ratio, log_us, pct, table
+from .figures import among, known, log_count, log_ratio, log_us, pct, table
+from .view import MATRIX, View
 
 _K = KernelClass
 _CLASSES: tuple[tuple[str, tuple[KernelClass, ...], str], ...] = (

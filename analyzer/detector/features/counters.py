@@ -7,7 +7,9 @@ import numpy as np
 from ...timeline.counters import Figure, counted
 from ...trace.model import NONE, FloatArray
 from ..model import Feature
-from .view import NAN, View, log_bytes, log_ratio, mean, table
+from .figures import NAN, log_bytes, log_ratio, mean, table
+from .links import costed_ops
+from .view import View
 
 FEATURES: tuple[Feature, ...] = (
     Feature(
@@ -40,7 +42,7 @@ def compute(view: View) -> FloatArray:
     moved = values[:, Figure.DRAM_BYTES]
     told = ~np.isnan(moved)
     total, time_ns = view.sum(window[told], moved[told]), view.sum(window[told], took_ns[told])
-    costed, _, costed_window = view.costed_op
+    costed, _, costed_window = costed_ops(view)
     least = view.sum(costed_window, view.timeline.costs.bytes[costed])
     is_measured = view.count(window[told]) > 0
     rate = mean(total, time_ns) / view.timeline.device.memory_gb_per_s

@@ -11,8 +11,10 @@ from ...timeline.model import KernelClass
 from ...trace.model import FloatArray, Int32Array, IntArray, OpInputs
 from ..model import Feature
 from . import families
+from .figures import NAN, among, log_count, log_ratio, mean, pct, table
 from .inputs import Kind
-from .view import NAN, View, among, log_count, log_ratio, mean, pct, table
+from .links import costed_ops
+from .view import View
 
 _K = KernelClass
 _GROUPS: tuple[tuple[str, tuple[KernelClass, ...], str], ...] = (
@@ -48,7 +50,7 @@ FEATURES: tuple[Feature, ...] = (
 
 def compute(view: View) -> FloatArray:
     """Shape (windows, features)."""
-    rows, took_ns, window = view.costed_op
+    rows, took_ns, window = costed_ops(view)
     flops, moved = view.timeline.costs.flops[rows], view.timeline.costs.bytes[rows]
     work = _WORK[view.by_name(rows, families.family_of, 0)]
     kind = view.input_facts.column("kind", rows)

@@ -9,7 +9,8 @@ import numpy as np
 from ...timeline.model import IdleCause
 from ...trace.model import NONE, FloatArray
 from ..model import Feature
-from .view import View, known, log_count, pct, table
+from .figures import known, log_count, pct, table
+from .view import View
 
 _SYNC = re.compile(r"(Stream|Device|Event|Ctx)Synchronize|hipMemcpyWithStream|^(cuda|hip)Memcpy$")
 _DEVICE_SYNC = re.compile(r"(Device|Ctx)Synchronize")

@@ -8,7 +8,8 @@ import numpy as np
 
 from ...trace.model import NONE, FloatArray
 from ..model import Feature
-from .view import NAN, View, known, log_ratio, log_us, mean, median_by, pct, table
+from .figures import NAN, known, log_ratio, log_us, mean, median_by, pct, table
+from .view import View
 
 _LAUNCH = re.compile(r"^(cu|cuda|hip)\w*Launch")
 _TINY_NS = 10_000

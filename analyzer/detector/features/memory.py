@@ -9,7 +9,8 @@ import numpy as np
 from ...timeline.memory import MemoryUse, device_memory_bytes, memory_uses
 from ...trace.model import NONE, FloatArray
 from ..model import Feature
-from .view import NAN, View, known, log_bytes, log_count, log_ratio, pct, table
+from .figures import NAN, known, log_bytes, log_count, log_ratio, pct, table
+from .view import View
 
 _DRIVER_MALLOC = re.compile(r"^(cuda|hip)(Malloc|MallocAsync|MemCreate)$|^cuMem(Alloc|Create)")
 _DRIVER_FREE = re.compile(r"^(cuda|hip)(Free|FreeAsync)$|^cuMem(Free|Release|Unmap)")

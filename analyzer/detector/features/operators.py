@@ -10,8 +10,9 @@ from ...trace.model import FloatArray
 from ..model import Feature
 from . import families
 from .families import FAMILIES
+from .figures import NAN, log_count, pct, table
 from .marks import Mark
-from .view import NAN, View, log_count, pct, table
+from .view import View
 
 _TIMED = (
     *("fallback convolution", "einsum", "batch norm", "group norm", "activation", "arithmetic", "powers and roots"),

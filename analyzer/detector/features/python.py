@@ -9,8 +9,9 @@ import numpy as np
 
 from ...trace.model import NONE, Category, FloatArray
 from ..model import Feature
+from .figures import known, log_count, log_ratio, log_us, pct, table
 from .marks import Mark
-from .view import View, known, log_count, log_ratio, log_us, pct, table
+from .view import View
 
 _SOURCES: tuple[tuple[str, str, str], ...] = (
     ("images", "PIL/ PIL. cv2 imageio turbojpeg ImagingDecoder io/image.py skimage", "decoding and drawing images"),

@@ -7,7 +7,8 @@ import numpy as np
 from ...timeline.columns import distinct
 from ...trace.model import FloatArray, Int32Array, IntArray
 from ..model import Feature
-from .view import NAN, View, known, log_count, log_ratio, pct, table
+from .figures import NAN, known, log_count, log_ratio, pct, table
+from .view import View
 
 _LEAST_ROUNDS = 3
 _PRIME = np.int64(1_000_003)

@@ -27,6 +27,7 @@ from . import (
     tensors,
     transfers,
 )
+from .links import twins
 from .view import View
 
 GROUPS = (
@@ -74,7 +75,8 @@ def compute(timeline: Timeline, windows: Windows) -> FloatArray:
     if not len(windows):
         return np.empty((0, len(FEATURES)))
     view = View(timeline, windows)
+    forward = twins(view)
     values = [group.compute(view) for group in GROUPS]
     return np.column_stack(
-        [of[view.twin] if group in FORWARD_ONLY else of for group, of in zip(GROUPS, values, strict=True)]
+        [of[forward] if group in FORWARD_ONLY else of for group, of in zip(GROUPS, values, strict=True)]
     )

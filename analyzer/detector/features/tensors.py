@@ -8,8 +8,9 @@ from ...timeline.op_inputs import ELEMENT_BYTES
 from ...trace.model import FloatArray, OpInputs
 from ..model import Feature
 from . import families
+from .figures import NAN, among, log_count, mean, pct, table
 from .inputs import Kind, Memory, is_contiguous
-from .view import NAN, View, among, log_count, mean, pct, table
+from .view import View
 
 _SHARES = (
     ("half", Kind.HALF, "fp16 and bf16 tensors."),

@@ -11,8 +11,9 @@ from ...timeline.model import KernelClass
 from ...trace.model import NONE, FloatArray
 from ..model import Feature
 from .families import FAMILIES
+from .figures import known, log_bytes, log_count, pct, table
 from .inputs import Kind
-from .view import View, known, log_bytes, log_count, pct, table
+from .view import View
 
 _K = KernelClass
 _DIRECTIONS = (

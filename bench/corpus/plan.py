@@ -19,14 +19,14 @@ from .fault import Fault, all_controls, all_faults
 from .job import Job
 from .simulator.hardware import DEVICES, hardware_of
 
-HEALTHY_EVERY = 3
+HEALTHY_EVERY = 4
 """One run of so many is healthy."""
 TEST_EVERY = 4
 """One run of so many of each kind, and of the healthy ones, is of a family of the test."""
 TRAINING_SHARE = 0.65
-DEVICES_EACH = 3
+DEVICES_EACH = 2
 """Simulated devices of a run, besides the CPU's recording."""
-_MORE = (0, 0, 0, 0, 1, 1, 1, 2, 2, 3)
+_MORE = (0, 0, 1, 1, 1, 2, 2, 2, 3, 3)
 """Further anti-patterns of a run that has one, drawn evenly."""
 SLOW_GB_PER_S = 160
 """A device whose memory is so fast has enough to do with a job's own multiple of its batch."""

@@ -8,8 +8,10 @@ from math import prod
 from torchtraceap.analyzer.trace.model import Dims
 
 from . import names
+from .convolutions import ConvolutionKernels
 from .hardware import Hardware
 from .kernels import Kernel, Plan, Work
+from .library import Library
 from .many_tensors import ManyTensors
 from .matrix import MatrixKernels
 from .normalization import NormalizingKernels
@@ -94,7 +96,9 @@ class Planner:
     def __init__(self, hardware: Hardware, roofline: Roofline, settings: JobSettings, parameter_elements: int) -> None:
         self._hardware = hardware
         self._roofline = roofline
-        self._matrix = MatrixKernels(hardware, roofline, settings)
+        library = Library(hardware, settings)
+        self._matrix = MatrixKernels(hardware, roofline, library)
+        self._convolutions = ConvolutionKernels(hardware, roofline, library, settings)
         self._normalizing = NormalizingKernels(hardware, roofline)
         self.many = ManyTensors(roofline, parameter_elements)
         """Operators over lists of tensors."""
@@ -142,9 +146,9 @@ class Planner:
         if op in ("mv", "dot", "vdot"):
             return matrix.vector_product(call)
         if op == "_convolution":
-            return matrix.convolution(call)
+            return self._convolutions.forward(call)
         if op == "convolution_backward":
-            return matrix.convolution_backward(call)
+            return self._convolutions.backward(call)
         if op.startswith("_scaled_dot_product_") and not op.startswith("_scaled_dot_product_attention_math"):
             backward = op.endswith("_backward")
             return matrix.attention(call, 1 if backward else 0, backward)

@@ -95,7 +95,7 @@ class _Loss:
         self._injected = dataset.injected
         learned = targets.take(chosen & targets.is_labelled)
         self._kind_weights = torch.from_numpy(kind_weights(learned)).float()
-        share = float((learned.bad * learned.weight).mean())
+        share = float((learned.bad * learned.weight).sum() / max(len(learned.bad), 1))
         self._bad_weight = math.sqrt((1 - share) / share) if 0 < share < 1 else 1.0
         """The root of the classes' ratio: bad windows are the rarer ones."""
 
@@ -124,7 +124,7 @@ class _Loss:
 
     def _of_traces(self, network: Network, vectors: Tensor, batch: Batch) -> Tensor:
         """Of what was injected into each trace, and whether anything was."""
-        logits = network.of_trace(vectors, torch.from_numpy(batch.place), len(batch.traces))
+        logits = network.trace_logits(vectors, torch.from_numpy(batch.place), len(batch.traces))
         injected = self._injected[batch.traces]
         target = np.concatenate([injected, np.any(injected, axis=1, keepdims=True)], axis=1)
         return functional.binary_cross_entropy_with_logits(

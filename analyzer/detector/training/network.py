@@ -1,8 +1,9 @@
 """The network: convolutions over the events of a window, attention that picks the telling ones, and two heads.
 
-The window's head says whether it is bad, and of which kind if it is. The trace's head pools the windows of a trace
-by attention, once for each kind (Ilse et al., "Attention-based deep multiple instance learning", 2018), and says which
-kinds the trace has; it is for learning only, so that labels of traces teach what labels of windows cannot.
+The window's head says whether it is bad, and of which kind if it is. The trace's head pools these answers over the
+windows of a trace by attention, once for each kind (after Ilse et al., "Attention-based deep multiple instance
+learning", 2018), and says which kinds the trace has. It is for learning only: through it, labels of traces teach the
+window's head about windows that have none.
 """
 
 from __future__ import annotations
@@ -66,6 +67,12 @@ class Network(nn.Module):
         vectors = self.window_vectors(token, figures)
         return torch.sigmoid(self.bad(vectors)), torch.softmax(self.kind(vectors), dim=1)
 
+    def trace_logits(self, vectors: Tensor, trace: Tensor, traces: int) -> Tensor:
+        """Logits of what each trace has: every kind, and anything at all; shape (traces, kinds + 1)."""
+        bad, kind = self.bad(vectors), self.kind(vectors)
+        joint = functional.logsigmoid(bad) + functional.log_softmax(kind, dim=1)
+        return self.of_trace(vectors, torch.cat([joint, bad], dim=1), trace, traces)
+
 
 class Block(nn.Module):
     """Every two neighbours become one; then a gated convolution, channel by channel along the events (each sees its
@@ -91,21 +98,22 @@ class Block(nn.Module):
 
 
 class TraceHead(nn.Module):
-    """What a trace has, from the vectors of its windows: for each answer its own attention over the windows."""
+    """What a trace has, from what is said of its windows: for each answer its own attention over the windows."""
 
     def __init__(self, size: int, answers: int) -> None:
         super().__init__()
         self.attend = nn.Sequential(nn.Linear(size, 32), nn.Tanh(), nn.Linear(32, answers))
-        self.answer = nn.Linear(size, answers)
+        self.scale = nn.Parameter(torch.zeros(answers))
+        self.shift = nn.Parameter(torch.zeros(answers))
 
-    def forward(self, vectors: Tensor, trace: Tensor, traces: int) -> Tensor:
-        """Logits, shape (traces, answers). `trace`, shape (windows,): 0 to traces - 1."""
+    def forward(self, vectors: Tensor, said: Tensor, trace: Tensor, traces: int) -> Tensor:
+        """Logits, shape (traces, answers). `said`, shape (windows, answers), are the windows' own; `trace`, shape
+        (windows,), is 0 to traces - 1."""
         scores = 4.0 * torch.tanh(self.attend(vectors))  # bounded, so that exp needs no largest taken off
         weights = torch.exp(scores)
-        said = self.answer(vectors)
         sums = weights.new_zeros(traces, weights.shape[1]).index_add(0, trace, weights)
         total = weights.new_zeros(traces, weights.shape[1]).index_add(0, trace, weights * said)
-        return total / sums.clamp(min=1e-6)
+        return torch.exp(self.scale) * total / sums.clamp(min=1e-6) + self.shift
 
 
 def parameters(network: Network) -> int:

@@ -31,6 +31,8 @@ def made_dataset(traces=120, windows=6, steps=2, seed=0):
     count = len(trace)
     label = np.zeros((count, len(KINDS)), dtype=np.float16)
     label[np.flatnonzero(is_spoiled), kind[is_spoiled]] = random.uniform(0.3, 1.0, is_spoiled.sum())
+    shown = np.zeros((traces, len(KINDS)), dtype=np.bool_)
+    shown[trace[is_spoiled], kind[is_spoiled]] = True
     features = random.normal(size=(count, FEATURES))
     features[np.flatnonzero(is_spoiled), kind[is_spoiled]] += 4.0
     features[random.random(features.shape) < 0.1] = np.nan
@@ -60,5 +62,5 @@ def made_dataset(traces=120, windows=6, steps=2, seed=0):
         source=np.where(device == "cpu", "cpu", "simulated"),
         training=np.ones(traces, dtype=np.bool_),
         variant=np.full(traces, "full"),
-        injected=has,
+        injected=shown,
     )

@@ -13,7 +13,7 @@ from ..fault import Control, Fault
 from ..job import Job
 from ..surgery import Place, find
 from .shared.operators import parents_named
-from .shared.parts import find_any
+from .shared.parts import CONVOLUTIONS, LAYERS, find_any
 
 SLUG = "inplace-activation-clones"
 _NEED_THEIR_INPUT = (nn.SiLU, nn.Hardswish, nn.ReLU6, nn.Mish)
@@ -24,7 +24,7 @@ def apply(job: Job, rng: random.Random) -> bool:
     """All activations in training of a kind that needs its input; else all others are exchanged for such a kind."""
     if not job.is_training:
         return False
-    own = [place for place in find_any(job.model, _NEED_THEIR_INPUT) if type(place.part) in _NEED_THEIR_INPUT]
+    own = [place for place in find_any(job.model, _NEED_THEIR_INPUT) if _is_alone(place)]
     for place in own:
         setattr(place.part, "inplace", True)  # noqa: B010
     # In place already: nobody reads what such an activation overwrites.
@@ -43,16 +43,17 @@ def spoils(timeline: Timeline) -> BoolArray:
 
 def apply_control(job: Job, rng: random.Random) -> bool:
     """ReLUs in place after norms, which need no input for their backward and clone nothing."""
-    places = [place for place in find(job.model, nn.ReLU) if _follows_norm(place)]
+    places = [place for place in find_any(job.model, (nn.ReLU,)) if _is_alone(place)]
     for place in places:
-        place.part.inplace = True
+        setattr(place.part, "inplace", True)  # noqa: B010
     return bool(places)
 
 
-def _follows_norm(place: Place[nn.ReLU]) -> bool:
+def _is_alone(place: Place[nn.Module]) -> bool:
+    """Whether nobody else reads what goes in: it stands right behind a layer that made it."""
     children = list(place.parent.children())
     at = children.index(place.part)
-    return at > 0 and isinstance(children[at - 1], nn.BatchNorm2d)
+    return at > 0 and isinstance(children[at - 1], (*LAYERS, *CONVOLUTIONS))
 
 
 FAULT = Fault(SLUG, apply, spoils=spoils)

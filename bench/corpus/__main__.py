@@ -7,7 +7,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from .build import CORPUS, Settings, build, join
+from .build import Settings, build, join
+from .parts import CORPUS
 
 HERE = Path(__file__).parent
 SAY_EVERY = 10

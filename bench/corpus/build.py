@@ -1,13 +1,11 @@
 """Makes the corpus: runs every planned program, simulates it on devices, and keeps the windows of all traces.
 
-Each run leaves a part in `parts/`, so that a build that was ended goes on where it was; at the end all parts become
-`corpus.npz`, and the manifest says of each run what it is.
+Each run leaves a part (`parts.py`), so that a build that was ended goes on where it was.
 """
 
 from __future__ import annotations
 
 import gzip
-import json
 import multiprocessing
 import random
 import signal
@@ -24,13 +22,11 @@ from torchtraceap.analyzer.detector.training.dataset import Dataset
 
 from .cleaning import Cleaned, take_out, without_overhead
 from .extract import Origin, extract
+from .parts import Parts
 from .plan import Made, Plan, costly, devices_of, fill, make, plan_runs
 from .running import record
 from .simulator import simulate
 
-CORPUS = "corpus.npz"
-MANIFEST = "manifest.json"
-PARTS = "parts"
 LONGEST_S = 180
 """A run that takes longer hangs."""
 RUNS_EACH = 25
@@ -63,9 +59,8 @@ class Outcome:
 
 def build(settings: Settings, processes: int) -> Iterator[Outcome]:
     """Make all runs that have no part yet; what became of each, as they are done. Then `join` makes the corpus."""
-    parts = settings.out / PARTS
-    parts.mkdir(parents=True, exist_ok=True)
-    todo = [plan for plan in plan_runs(settings.runs, settings.seed) if not _row_path(settings, plan.number).exists()]
+    parts = Parts(settings.out)
+    todo = [plan for plan in plan_runs(settings.runs, settings.seed) if not parts.has(plan)]
     while todo:
         # What recordings leave behind in a process adds up, so fresh ones take over.
         now, todo = todo[: processes * RUNS_EACH], todo[processes * RUNS_EACH :]
@@ -91,16 +86,8 @@ def _make_parts(plans: list[Plan], settings: Settings, processes: int) -> Genera
 
 
 def join(settings: Settings) -> Dataset:
-    """Put all parts together: the corpus, which is also written, and the manifest. Raises ValueError without parts."""
-    rows = sorted((settings.out / PARTS).glob("*.json"))
-    if not rows:
-        raise ValueError(f"{settings.out / PARTS} holds no parts")
-    corpus = Dataset.concatenate([Dataset.load(row.with_suffix(".npz")) for row in rows])
-    corpus.save(settings.out / CORPUS)
-    text = ",\n".join(row.read_text("utf-8") for row in rows)
-    head = {"seed": settings.seed, "schema": corpus.schema, "traces": corpus.traces, "windows": len(corpus)}
-    (settings.out / MANIFEST).write_text(f'{{"corpus": {json.dumps(head)},\n"runs": [\n{text}\n]}}\n', "utf-8")
-    return corpus
+    """The corpus of all parts. Raises ValueError if there are none."""
+    return Parts(settings.out).join(plan_runs(settings.runs, settings.seed), settings.seed)
 
 
 def make_part(plan: Plan, settings: Settings) -> Outcome:
@@ -122,9 +109,7 @@ def _make_part(plan: Plan, settings: Settings) -> Outcome:
             _keep(settings.keep_traces, plan, origin, cleaned)
         found.append(extract(cleaned, origin, rng))
     part = Dataset.concatenate(found)
-    row_path = _row_path(settings, plan.number)
-    part.save(row_path.with_suffix(".npz"))
-    row_path.write_text(json.dumps(_row(plan, made, part), separators=(",", ":")), "utf-8")
+    Parts(settings.out).write(plan, part, _row(made, part))
     return Outcome(plan.number, traces=part.traces, windows=len(part))
 
 
@@ -151,12 +136,10 @@ def _documents(plan: Plan, made: Made, device: str) -> Iterator[tuple[Origin, Cl
         yield Origin(job.family, name, "simulated", job.is_training, injected), take_out(simulated, job.family)
 
 
-def _row(plan: Plan, made: Made, part: Dataset) -> dict[str, object]:
+def _row(made: Made, part: Dataset) -> dict[str, object]:
     """The run's line of the manifest."""
     job = made.job
     return {
-        "run": plan.number,
-        "seed": plan.seed,
         "family": job.family,
         "training": job.is_training,
         "devices": list(dict.fromkeys(part.device.tolist())),
@@ -180,7 +163,3 @@ def _keep(folder: Path, plan: Plan, origin: Origin, cleaned: Cleaned) -> None:
 
 def _too_long(_: int, __: FrameType | None) -> None:
     raise TimeoutError(f"the run took more than {LONGEST_S} s")
-
-
-def _row_path(settings: Settings, number: int) -> Path:
-    return settings.out / PARTS / f"{number:05}.json"

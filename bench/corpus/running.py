@@ -89,8 +89,9 @@ class _Program:
         self.model = _prepared(job).to(device)
         # Under autocast devices do not take nn.MultiheadAttention's unfused path for inference; the CPU alone would.
         torch.backends.mha.set_fastpath_enabled(False)
-        torch.backends.cudnn.benchmark = job.cudnn_benchmark
-        torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = job.tf32
+        if device.type == "cuda":
+            torch.backends.cudnn.benchmark = job.cudnn_benchmark
+            torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = job.tf32
         self.batches = _batches(job, batches, device)
         if job.is_training:
             self.optimizer = job.make_optimizer(self.model.parameters())

@@ -13,7 +13,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from bench.corpus import build as building  # noqa: E402
-from bench.corpus.build import CORPUS, MANIFEST, Settings, build, join, make_part  # noqa: E402
+from bench.corpus.build import Settings, build, join, make_part  # noqa: E402
+from bench.corpus.parts import CORPUS, MANIFEST, Parts  # noqa: E402
 from bench.corpus.plan import Plan, devices_of, plan_runs  # noqa: E402
 from torchtraceap.analyzer.detector.training.dataset import Dataset  # noqa: E402
 
@@ -23,10 +24,10 @@ def small_plan() -> Plan:
     return replace(plan, slug="unfused-attention", more=0, training=False, families=("vit",))
 
 
-def test_a_run_gives_its_traces_and_their_labels(tmp_path: Path) -> None:
+def test_a_run_gives_its_traces_and_their_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = Settings(tmp_path / "out", 1, 0, "cpu", keep_traces=tmp_path / "traces")
-    (settings.out / "parts").mkdir(parents=True)
     plan = small_plan()
+    monkeypatch.setattr(building, "plan_runs", lambda runs, seed: [plan])
     outcome = make_part(plan, settings)
     corpus = join(settings)
     devices = devices_of(plan, "vit")
@@ -36,11 +37,11 @@ def test_a_run_gives_its_traces_and_their_labels(tmp_path: Path) -> None:
     assert sorted(corpus.device[is_full]) == sorted(["cpu", *devices])
     assert set(corpus.source) == {"cpu", "simulated"}
     place = corpus.kinds.tolist().index("unfused-attention")
-    assert corpus.injected.sum(axis=1).tolist() == [1] * corpus.traces
     assert corpus.injected[:, place].all()
     shown = [(corpus.label[corpus.trace == trace, place] > 0).any() for trace in range(corpus.traces)]
     assert all(shown)
-    assert not np.delete(corpus.label, place, axis=1).any()
+    others = np.delete(corpus.kinds, place)[np.delete(corpus.label, place, axis=1).any(axis=0)]
+    assert set(others) <= {"launch-bound"}
 
     stored = Dataset.load(settings.out / CORPUS)
     assert np.array_equal(stored.features, corpus.features, equal_nan=True)
@@ -52,6 +53,7 @@ def test_a_run_gives_its_traces_and_their_labels(tmp_path: Path) -> None:
     assert len(traces) == 1 + len(devices)
     assert not any(b"corpus." in gzip.decompress(trace.read_bytes()) for trace in traces)
     assert list(build(settings, 1)) == [], "it is not made again"
+    assert not Parts(settings.out).has(replace(plan, seed=plan.seed + 1)), "but for another plan it would be"
 
 
 def test_a_run_that_fails_is_told_of_and_ends_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

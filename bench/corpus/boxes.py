@@ -68,7 +68,7 @@ class Matcher(nn.Module):
 
 def _nms_on_host(boxes: Tensor, scores: Tensor, threshold: float) -> Tensor:
     """As torchvision's kernel for the CPU: greedily from the best box."""
-    corners, order = boxes.detach().float().numpy(), np.argsort(-scores.detach().float().numpy())
+    corners, order = boxes.detach().float().cpu().numpy(), np.argsort(-scores.detach().float().cpu().numpy())
     areas = (corners[:, 2] - corners[:, 0]) * (corners[:, 3] - corners[:, 1])
     kept = []
     while len(order):
@@ -77,13 +77,14 @@ def _nms_on_host(boxes: Tensor, scores: Tensor, threshold: float) -> Tensor:
         low, high = np.maximum(corners[best, :2], corners[rest, :2]), np.minimum(corners[best, 2:], corners[rest, 2:])
         shared = np.clip(high - low, 0, None).prod(-1)
         order = rest[shared <= threshold * (areas[best] + areas[rest] - shared)]
-    return torch.from_numpy(np.array(kept, dtype=np.int64))
+    return torch.from_numpy(np.array(kept, dtype=np.int64)).to(boxes.device)
 
 
 def _define_nms() -> torch.library.Library:
     library = torch.library.Library("torchvision", "FRAGMENT")
     library.define("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-    library.impl("nms", _nms_on_host, "CPU")
+    for key in ("CPU", "CUDA"):
+        library.impl("nms", _nms_on_host, key)
     return library
 
 

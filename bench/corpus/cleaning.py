@@ -155,7 +155,8 @@ class _Table:
         found = []
         for row in np.flatnonzero(ranges & (self.end_ns > self.start_ns)).tolist():
             event = self.events[row]
-            if event.name.startswith(marks.SPOILED):
+            # Devices repeat ranges on their streams; the host's tell all.
+            if event.name.startswith(marks.SPOILED) and event.cat == "user_annotation":
                 slug, span_ns = event.name.removeprefix(marks.SPOILED), (self.start_ns[row], self.end_ns[row])
                 found.append(Spoiled(slug, str(event.pid), str(event.tid), *map(int, span_ns)))
         return found

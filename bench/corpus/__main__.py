@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
 import time
 from collections import Counter
 from pathlib import Path
+
+# Kineto's own lines on every recording; read when torch is loaded.
+os.environ.setdefault("KINETO_LOG_LEVEL", "99")
 
 from .build import Settings, build, join
 from .parts import CORPUS

@@ -16,7 +16,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from bench.corpus.build import CORPUS
+from bench.corpus.parts import CORPUS
 from bench.folder import DEFAULT_FOLDER
 from bench.results import Figure, Target, publish
 from torchtraceap.analyzer.detector.scorer import SHIPPED, Detector

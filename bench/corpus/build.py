@@ -73,7 +73,8 @@ def build(settings: Settings, processes: int) -> Iterator[Outcome]:
 def _make_parts(plans: list[Plan], settings: Settings, processes: int) -> Generator[Outcome, None, list[Plan]]:
     """What became of each run; returned are those that were lost when one ended its process."""
     lost = []
-    with ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn")) as pool:
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(processes, spawn, multiprocessing.set_start_method, ("fork", True)) as pool:
         pending = {pool.submit(make_part, plan, settings): plan for plan in plans}
         for future in as_completed(pending):
             try:

@@ -192,7 +192,7 @@ def _batches(job: Job, count: int, device: torch.device) -> Iterator[Tensors]:
         _Samples(job, count * size),
         batch_size=size,
         num_workers=job.loading.workers,
-        # Samples are made by closures, which no other way hands over; a build's own processes are started by spawning.
+        # Samples are made by closures, which no other way hands over.
         multiprocessing_context="fork" if job.loading.workers else None,
         collate_fn=collate,
         pin_memory=job.transfer.pinned and device.type == "cuda",

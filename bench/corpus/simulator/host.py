@@ -35,11 +35,12 @@ _KEPT_IN_PLAN = frozenset(
         "reshape",
         "unsqueeze",
         "squeeze",
+        "nonzero",
     )
 )
 """What a computing operator calls on any device. The rest is how the CPU does it, and is left out."""
 _CLONE_THEIR_INPUT = frozenset(f"aten::{name}_" for name in ("silu", "hardswish", "hardtanh", "mish", "hardsigmoid"))
-_NO_COMPUTE = _KEPT_IN_PLAN | frozenset(
+_NO_COMPUTE = _KEPT_IN_PLAN - {"aten::nonzero"} | frozenset(
     f"aten::{name}" for name in ("resolve_conj", "resolve_neg", "detach", "narrow", "slice")
 )
 

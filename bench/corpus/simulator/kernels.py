@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 
 
@@ -50,7 +50,5 @@ class Plan:
     """Operators that a device's implementation calls and the CPU's doesn't. They come after the plan's own work."""
     host_us: float = 5.0
     """The host's own time in it, launches left out."""
-    keeps: frozenset[str] = field(default_factory=frozenset)
-    """Operators that the CPU's implementation calls, and a device's too, besides allocations and views."""
     waits: bool = False
     """Whether the host waits until the work is done."""

@@ -15,8 +15,9 @@ from .library import Library
 from .many_tensors import ManyTensors
 from .matrix import MatrixKernels
 from .normalization import NormalizingKernels
-from .pointwise import NAMED, POINTWISE, REDUCTIONS, SELECTIONS, WAITING
+from .pointwise import NAMED, POINTWISE, REDUCTIONS
 from .roofline import Roofline, moving_kernel
+from .selections import NMS, SelectingKernels
 from .settings import JobSettings
 from .shapes import Call, is_channels_last
 
@@ -84,6 +85,7 @@ _WITHOUT_WORK = ALLOCATING | frozenset(
             "tensor_split",
         ),
         *("_has_compatible_shallow_copy_type", "_version", "_backward", "output_nr", "is_complex", "is_floating_point"),
+        *("scalar_tensor", "_fused_sdp_choice", "scaled_dot_product_attention", "broadcast_to", "swapdims", "lift"),
         *("atleast_1d", "atleast_2d", "hsplit", "vsplit", "dsplit", "data", "unsqueeze", "squeeze"),
     )
 )
@@ -100,6 +102,7 @@ class Planner:
         self._matrix = MatrixKernels(hardware, roofline, library)
         self._convolutions = ConvolutionKernels(hardware, roofline, library, settings)
         self._normalizing = NormalizingKernels(hardware, roofline)
+        self._selecting = SelectingKernels(roofline)
         self.many = ManyTensors(roofline, parameter_elements)
         """Operators over lists of tensors."""
         self._copy = "hipMemcpyAsync" if hardware.is_amd else "cudaMemcpyAsync"
@@ -112,13 +115,16 @@ class Planner:
         """
         key = (name, call, is_leaf)
         if key not in self._known:
-            self._known[key] = self._plan(name, call, is_leaf) if name.startswith("aten::") else None
+            is_known = name.startswith("aten::") or name == NMS
+            self._known[key] = self._plan(name, call, is_leaf) if is_known else None
         return self._known[key]
 
     def _plan(self, name: str, call: Call, is_leaf: bool) -> Plan | None:
         op = name.removeprefix("aten::").removesuffix("_")
         if op in _WITHOUT_WORK:
             return None
+        if (plan := self._selecting.plan(op, call)) is not None:
+            return plan
         if (plan := self._matrix_plan(op, call)) is not None:
             return plan
         if (plan := self._normalizing.plan(op, call)) is not None:
@@ -129,8 +135,6 @@ class Planner:
             return self._concatenation(call)
         if op in REDUCTIONS and any(call.dims):
             return self._reduction(op, call)
-        if op in SELECTIONS or op in WAITING:
-            return self._selection(op, call)
         if op in NAMED:
             return self._named(op, call)
         if op in POINTWISE or (is_leaf and call.dims):
@@ -198,15 +202,6 @@ class Planner:
         return Plan(
             (moving_kernel(self._roofline, name, moved, 0.55, (op, sizes, call.stride(0)), extra_us=1.6),), host_us=9.0
         )
-
-    def _selection(self, op: str, call: Call) -> Plan:
-        sizes = call.shape(0)
-        all_names = SELECTIONS.get(op, SELECTIONS["nonzero"])
-        moved = float(prod(sizes) * call.element_bytes(0))
-        kernels = tuple(
-            moving_kernel(self._roofline, name, 2 * moved, 0.25, (name, sizes), extra_us=1.0) for name in all_names
-        )
-        return Plan(kernels, host_us=18.0, waits=op in WAITING)
 
     def _named(self, op: str, call: Call) -> Plan | None:
         name, read, written, share = NAMED[op]

@@ -270,33 +270,3 @@ NAMED: dict[str, tuple[str, float, float, float]] = {
 }
 """Operators with kernels of their own: name, bytes read and written for each byte of the largest input, and the share
 of the bandwidth. `{T}` is the element type, `{S}` its bytes, `{L}` the layout."""
-
-SELECTIONS: dict[str, tuple[str, ...]] = {
-    "nonzero": (
-        "void at_cuda_detail::cub::DeviceReduceSingleTileKernel<at_cuda_detail::cub::DeviceReducePolicy<bool, int> >()",
-        "void at_cuda_detail::cub::DeviceCompactInitKernel<at_cuda_detail::cub::ScanTileState<int, true> >()",
-        "void at_cuda_detail::cub::DeviceSelectSweepKernel<at_cuda_detail::cub::DispatchSelectIf<long> >()",
-        "void at::native::write_indices<long>(long*, at::native::TensorDims<long>, int, int)",
-    ),
-    "sort": (
-        "void at_cuda_detail::cub::DeviceRadixSortHistogramKernel<at_cuda_detail::cub::DeviceRadixSortPolicy<float, "
-        "long> >()",
-        "void at_cuda_detail::cub::DeviceRadixSortExclusiveSumKernel<at_cuda_detail::"
-        "cub::DeviceRadixSortPolicy<float> >()",
-        "void at_cuda_detail::cub::DeviceRadixSortOnesweepKernel<at_cuda_detail::cub::DeviceRadixSortPolicy<float, "
-        "long> >()",
-    ),
-    "topk": (
-        "void at::native::mbtopk::radixFindKthValues<float, unsigned int, unsigned int, 2>()",
-        "void at::native::mbtopk::gatherTopK<float, unsigned int, 2>()",
-        "void at::native::bitonicSortKVInPlace<2, -1, 16, 16, float, "
-        "long, at::native::GTOp<float, true>, unsigned int>()",
-    ),
-    "unique": (
-        "void at_cuda_detail::cub::DeviceRadixSortSingleTileKernel<at_cuda_detail::cub::DeviceRadixSortPolicy<long, "
-        "long> >()",
-        "void at_cuda_detail::cub::DeviceSelectSweepKernel<at_cuda_detail::cub::DispatchSelectIf<long> >()",
-    ),
-}
-"""Operators that sort or select; those in `WAITING` copy the count of what they found to the host and wait for it."""
-WAITING = frozenset(("nonzero", "unique", "masked_select", "unique_dim", "unique_consecutive"))

@@ -109,13 +109,15 @@ def convolutions() -> Recorded:
 
 @pytest.fixture(scope="session")
 def attention() -> Recorded:
-    """Training of a small transformer, which reads its loss in each step and works on host tensors."""
+    """Training of a small transformer, which reads its loss, picks by a mask, and works on host tensors."""
 
     def read(step: Step) -> None:
         assert step.loss is not None
         step.loss.item()
         with marks.on_host():
             torch.ones(64).add(1.0)
+        assert isinstance(step.outputs, Tensor)
+        step.outputs[step.outputs > 0].sum()
 
     job = _training(Attention())
     job.hook(Moment.AFTER_BACKWARD, read)

@@ -10,7 +10,8 @@ import pytest
 
 from bench.corpus.simulator import DEVICES, names
 from bench.corpus.simulator.hardware import Hardware, hardware_of
-from bench.corpus.simulator.pointwise import NAMED, POINTWISE, REDUCTIONS, SELECTIONS
+from bench.corpus.simulator.pointwise import NAMED, POINTWISE, REDUCTIONS
+from bench.corpus.simulator.selections import SELECTIONS
 from torchtraceap.analyzer.timeline.devices import find_device
 from torchtraceap.analyzer.timeline.kernel_names import Precision, decode
 from torchtraceap.analyzer.timeline.model import KernelClass, Timeline

@@ -9,13 +9,16 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
+import torch
+from torch.profiler import ProfilerActivity, profile
 
-from bench.corpus.simulator import DEVICES, simulate
+from bench.corpus.boxes import nms
+from bench.corpus.simulator import DEVICES, JobSettings, simulate
 from torchtraceap.analyzer.timeline.kernel_names import Precision, decode
 from torchtraceap.analyzer.timeline.model import IdleCause, KernelClass, Phase, Timeline
 from torchtraceap.analyzer.trace.model import DEVICE_CATEGORIES, NONE, Category
 
-from .conftest import Recorded, run
+from .conftest import Recorded, run, timeline_of
 
 CONVOLUTION = (KernelClass.CONV_TENSOR_CORE, KernelClass.CONV_SIMT)
 
@@ -131,15 +134,16 @@ def test_a_batch_that_is_not_multiplied_is_the_same_on_every_device(convolutions
     assert trace.inputs_of(row).shape(0) == (5, 3, 32, 32)
 
 
-def test_the_host_waits_for_a_scalar(attention: Recorded, tmp_path: Path) -> None:
+def test_the_host_waits_for_scalars_and_for_how_much_a_mask_picks(attention: Recorded, tmp_path: Path) -> None:
     timeline = run(attention, "T4", tmp_path)
     trace = timeline.trace
     copies = [row for row in trace.rows(Category.MEMCPY).tolist() if "DtoH" in trace.name_of(row)]
-    assert len(copies) == 3
-    for copy in copies:
-        operator = int(timeline.launches.op[copy])
-        assert trace.name_of(operator) == "aten::_local_scalar_dense"
-        assert trace.end_ns[operator] > trace.end_ns[copy]
+    operators = timeline.launches.op[copies]
+    assert Counter(trace.name_of(row) for row in operators.tolist()) == {
+        "aten::_local_scalar_dense": 3,
+        "aten::nonzero": 3,
+    }
+    assert (trace.end_ns[operators] > trace.end_ns[copies]).all()
 
 
 def test_host_tensors_and_optimizer_counters_launch_nothing(attention: Recorded, tmp_path: Path) -> None:
@@ -221,6 +225,18 @@ def test_attention_runs_the_kernel_that_the_device_has(attention: Recorded, tmp_
         rows = timeline.trace.rows(Category.KERNEL)
         fused = [timeline.trace.name_of(row) for row in rows[timeline.kernel_class[rows] == KernelClass.ATTENTION]]
         assert any(word in name for name in fused)
+
+
+def test_suppression_of_boxes_runs_on_the_device_and_is_waited_for(tmp_path: Path) -> None:
+    boxes, scores = torch.rand(200, 4), torch.rand(200)
+    with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as recording:
+        nms(boxes, scores, 0.5)
+    path = tmp_path / "recorded.json"
+    recording.export_chrome_trace(str(path))
+    timeline = timeline_of(simulate(path.read_bytes(), "A100", JobSettings(), 1), tmp_path)
+    assert any("nms_kernel" in name for name in kernels_of(timeline, "torchvision::nms"))
+    calls = [timeline.trace.name_of(row) for row in timeline.trace.rows(Category.RUNTIME).tolist()]
+    assert calls.count("cudaStreamSynchronize") == 1
 
 
 def test_unknown_devices_and_other_files_are_refused(attention: Recorded) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from .antipatterns import AntiPatternDetector
+from .antipatterns import AntiPatternDetector, Looking
 from .detected import DEFAULTS, Analysis, Options
 from .timeline.build import build_timeline
 from .timeline.job import Rank, align, rank_of
@@ -14,12 +14,12 @@ from .trace.limits import TraceError
 from .trace.model import Trace
 
 
-def analyze(trace: Trace, options: Options = DEFAULTS) -> Analysis:
-    """Work out what the trace means and run the selected rules over it."""
-    return AntiPatternDetector(options.model_type, options).detect(build_timeline(trace))
+def analyze(trace: Trace, options: Options = DEFAULTS, detector: Looking | None = None) -> Analysis:
+    """Work out what the trace means and run the selected rules over it, and the detector, if there is one."""
+    return AntiPatternDetector(options.model_type, options, detector).detect(build_timeline(trace))
 
 
-def analyze_job(ranks: Iterable[Trace | str], options: Options = DEFAULTS) -> Analysis:
+def analyze_job(ranks: Iterable[Trace | str], options: Options = DEFAULTS, detector: Looking | None = None) -> Analysis:
     """Analyse the ranks of one job together. The findings are those of its lowest rank, which knows the others.
 
     `ranks` gives each rank's trace, or says in words why there is none. They are taken one after the other, and of all
@@ -40,4 +40,4 @@ def analyze_job(ranks: Iterable[Trace | str], options: Options = DEFAULTS) -> An
     if lowest is None:
         raise TraceError("; ".join(lost) or "no trace of any rank")
     timeline = replace(lowest[1], job=align(known, lowest[0], lost))
-    return AntiPatternDetector(options.model_type, options).detect(timeline)
+    return AntiPatternDetector(options.model_type, options, detector).detect(timeline)

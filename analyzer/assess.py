@@ -8,6 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .detected import DEFAULTS, Analysis, Options
+from .detector.agreement import weigh
+from .detector.model import WindowScores
+from .detector.parts import summarize_parts
 from .figures import format_ms, format_pct
 from .findings import SPREAD, Evidence, Finding, Severity, TraceSummary
 from .order import in_order_of_work
@@ -36,15 +39,20 @@ def to_finding(
     candidate: Candidate,
     options: Options = DEFAULTS,
     baseline: Replayed | None = None,
+    scores: WindowScores | None = None,
 ) -> Finding:
     """Price one candidate and word it.
 
-    `baseline` is the replay of the unchanged graph; whoever prices many candidates computes it once.
+    `baseline` is the replay of the unchanged graph; whoever prices many candidates computes it once. `scores` is what
+    the detector says, which the finding's probability then rests on, too.
     """
     if candidate.informational:
         return _statement(pattern, candidate)
     if candidate.unmeasured:
         return _possibility(pattern, candidate)
+    if candidate.unexplained:
+        return _unexplained(timeline, pattern, candidate)
+    opinion = weigh(timeline, pattern.slug, candidate, scores)
     price = _price(timeline, candidate, baseline or replay(timeline.graph, Edit()))
     is_single = _is_single(timeline, candidate)
     # A cost that is no sum over events cannot be added up from any.
@@ -52,6 +60,7 @@ def to_finding(
     cost_events = events_of(timeline, in_typical_step(timeline, cost_rows))
     evidence = (
         *candidate.evidence,
+        *opinion.evidence,
         *counter_evidence(timeline, cost_rows),
         Evidence("cost", "time per step", _milli(price.spent_us), "ms", cost_events),
         Evidence("step", "step", _milli(price.step_us), "ms"),
@@ -69,13 +78,13 @@ def to_finding(
         # What a cold start costs says nothing about the next run, and what one step shows little about the others.
         severity=Severity.HINT
         if timeline.steps.is_cold or is_single
-        else _severity(price.saving_pct, candidate.probability, options),
+        else _severity(price.saving_pct, opinion.probability, options),
         title=pattern.title,
         message=_message(candidate, price, timeline.breakdown.step_spread_us),
         cost_us_per_step=round(price.cost_us, 3),
         saving_us_per_step=round(price.saving_us, 3),
         saving_pct=round(price.saving_pct, 2),
-        probability=candidate.probability,
+        probability=opinion.probability,
         evidence=evidence,
         stage=pattern.stage,
     )
@@ -86,12 +95,13 @@ def price_all(analysis: Analysis, options: Options = DEFAULTS) -> list[Finding]:
     timeline = analysis.timeline
     baseline = replay(timeline.graph, Edit())
     told = [d for d in analysis.detected if not d.candidate.needs_source]
-    found = [to_finding(timeline, d.pattern, d.candidate, options, baseline) for d in told]
+    found = [to_finding(timeline, d.pattern, d.candidate, options, baseline, analysis.windows) for d in told]
     return sorted(found, key=in_order_of_work)
 
 
-def summarize(timeline: Timeline, family: Family | None = None) -> TraceSummary:
-    """The recording as a whole: the `trace` object of the report. `family` is what the model was taken for."""
+def summarize(timeline: Timeline, family: Family | None = None, scores: WindowScores | None = None) -> TraceSummary:
+    """The recording as a whole: the `trace` object of the report. `family` is what the model was taken for, `scores`
+    what the detector says."""
     trace, breakdown, job = timeline.trace, timeline.breakdown, timeline.job
     shares = _shares(timeline)
     return TraceSummary(
@@ -105,6 +115,7 @@ def summarize(timeline: Timeline, family: Family | None = None) -> TraceSummary:
         problems=(*(problem.text for problem in trace.problems), *(job.problems if job is not None else ())),
         missing=missing_options(timeline),
         model_type=family.value if family else "",
+        detector=summarize_parts(timeline, scores) if scores is not None else None,
     )
 
 
@@ -153,6 +164,22 @@ def _possibility(pattern: Pattern, candidate: Candidate) -> Finding:
         f"possible: {candidate.what}; {candidate.remedy} may help; {candidate.unmeasured} would show what it costs"
     )
     return replace(_statement(pattern, candidate), severity=Severity.HINT, message=message)
+
+
+def _unexplained(timeline: Timeline, pattern: Pattern, candidate: Candidate) -> Finding:
+    """What only the detector finds: its cost, and no saving."""
+    cost_us, spread_us = candidate.cost_us_per_step or 0.0, timeline.breakdown.step_spread_us
+    message = "; ".join(
+        part for part in (f"{candidate.what}: {_spent(timeline.step_us, spread_us, cost_us)}", candidate.remedy) if part
+    )
+    cost = Evidence("cost", "time per step", _milli(cost_us), "ms")
+    return replace(
+        _statement(pattern, candidate),
+        severity=Severity.HINT,
+        message=message,
+        cost_us_per_step=round(cost_us, 3),
+        evidence=(*candidate.evidence, cost, Evidence("step", "step", _milli(timeline.step_us), "ms")),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,13 +256,17 @@ def _severity(saving_pct: float, probability: float, options: Options) -> Severi
 
 def _message(candidate: Candidate, price: _Price, step_spread_us: float) -> str:
     """One sentence: what happens, what it costs here, what would be saved."""
-    cost_spread_us = step_spread_us * price.cost_us / price.step_us if price.step_us > 0 else 0.0
-    cost, step = format_ms(price.cost_us, cost_spread_us), format_ms(price.step_us, step_spread_us)
-    spent = f"{candidate.what}: {cost} of {step} ms per step"
+    spent = f"{candidate.what}: {_spent(price.step_us, step_spread_us, price.cost_us)}"
     if price.saving_us <= 0.0:
         return f"{spent}; {candidate.remedy} would save nothing here"
     saved = f"{format_ms(price.saving_us, price.spread_us)} ms ({format_pct(price.saving_pct)})"
     return f"{spent}; {candidate.remedy} would save about {saved} {price.clause}".rstrip()
+
+
+def _spent(step_us: float, step_spread_us: float, cost_us: float) -> str:
+    """ "9.8 of 22.3 ms per step"."""
+    cost_spread_us = step_spread_us * cost_us / step_us if step_us > 0 else 0.0
+    return f"{format_ms(cost_us, cost_spread_us)} of {format_ms(step_us, step_spread_us)} ms per step"
 
 
 def _cost_rows(candidate: Candidate) -> IntArray:

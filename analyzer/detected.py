@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from .detector.model import WindowScores
 from .patterns.base import Candidate, Pattern
 from .timeline.family import Family
 from .timeline.model import Timeline
@@ -27,9 +28,11 @@ class Analysis:
     timeline: Timeline
     detected: tuple[Detected, ...]
     failures: tuple[str, ...] = ()
-    """Rules that raised an exception, in words."""
+    """Rules that raised an exception, and why there is no detector where one was wanted, in words."""
     family: Family | None = None
     """The family that the model was taken for."""
+    windows: WindowScores | None = None
+    """What the detector says of each window; None where none was asked, or it failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,8 @@ class Options:
     """A `Family` by its value, or "auto": recognised in the trace, else in the source."""
     with_feature_maps: bool = False
     """Whether the report lists every layer's feature map."""
+    with_windows: bool = False
+    """Whether the report lists what the detector says of each window."""
 
 
 DEFAULTS = Options()

@@ -157,6 +157,24 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class DetectorSummary:
+    """What the detector says of the whole recording. Windows are those of the typical step."""
+
+    windows: int
+    bad: int
+    """Windows that are more likely bad than the detector's threshold says."""
+    unknown: int
+    """Windows that are unlike all that the detector has learned from: of them it says nothing."""
+    single: int
+    """Windows of all steps that are bad in one step only."""
+    worst: str
+    """The bad window that takes the greatest part of the step, probability times share; "" if none is bad."""
+    worst_probability: float
+    worst_kind: str
+    """The likeliest anti-pattern there; "" if none stands out."""
+
+
+@dataclass(frozen=True, slots=True)
 class TraceSummary:
     """The `trace` object of the JSON report."""
 
@@ -176,6 +194,8 @@ class TraceSummary:
     combined_saving_pct: float = 0.0
     model_type: str = ""
     """The family that the model was taken for; "" if for none."""
+    detector: DetectorSummary | None = None
+    """None where no detector was asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,6 +320,40 @@ class SampleRow:
 
 
 @dataclass(frozen=True, slots=True)
+class KindRow:
+    """One anti-pattern that a window may show."""
+
+    slug: str
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class WindowRow:
+    """What the detector says of one window of one step, which stands for its like in the other steps."""
+
+    name: str
+    """Of the part of the program: "forward: SwinBlock_3"."""
+    step: int
+    """The number of the step, as the profiler counts."""
+    steps: int
+    """How many of the steps looked at have it."""
+    start_us: float
+    """From the beginning of the step."""
+    end_us: float
+    share_pct: float
+    """Of the step: the host's time or the device's, whichever is the greater part of its own."""
+    bad: float
+    """P(any anti-pattern), of all steps; in a list of single ones, of this step."""
+    kinds: tuple[KindRow, ...]
+    """The likeliest first; what is hardly likely is left out."""
+    is_unknown: bool
+    """Unlike all that the detector has learned from: the probabilities say little."""
+    is_single: bool
+    """Bad in this step only."""
+    location: Location | None
+
+
+@dataclass(frozen=True, slots=True)
 class Tables:
     """All tables of a report."""
 
@@ -312,6 +366,10 @@ class Tables:
     """Where hardware counters were recorded; what takes longest first."""
     device_samples: tuple[SampleRow, ...] = ()
     """Where the driver was asked while recording."""
+    windows: tuple[WindowRow, ...] = ()
+    """Only where they were asked for: the typical step's in order of time, then those that only other steps have."""
+    single_windows: tuple[WindowRow, ...] = ()
+    """Only where they were asked for: those that are bad in one step only, which may say nothing about the next run."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from ..analyzer.antipatterns import holds_for
 from ..analyzer.assess import summarize, to_finding
 from ..analyzer.combine import Combined, combine
 from ..analyzer.detected import DEFAULTS, Analysis, Detected, Options
+from ..analyzer.detector.model import WindowScores
 from ..analyzer.findings import (
     CURED,
     Evidence,
@@ -58,11 +59,11 @@ def place(
     were edited since the recording are known: what ran is placed in the text that ran, and followed to that of today.
     """
     timeline = analysis.timeline
-    pricer = _Pricer(timeline, options)
-    summary = _with_problems(summarize(timeline, analysis.family), analysis.failures)
+    pricer = _Pricer(timeline, options, analysis.windows)
+    summary = _with_problems(summarize(timeline, analysis.family, analysis.windows), analysis.failures)
     if workspace is None:
         priced = [(pricer.price(d.pattern, d.candidate), d.candidate.edit) for d in analysis.detected]
-        return _report(summary, combine(timeline, pricer.baseline, priced), *_tables(timeline, None, options))
+        return _report(summary, combine(timeline, pricer.baseline, priced), *_tables(analysis, None, options))
     locator = FollowingLocator(timeline, workspace, find_drift(timeline.trace, workspace, history))
     family = analysis.family or _family_of_source(workspace, locator)
     summary = replace(summary, model_type=family.value if family else "")
@@ -81,13 +82,14 @@ def place(
     summary = _with_problems(summary, confirmer.failures.values())
     combined = combine(timeline, pricer.baseline, priced)
     spots = locator.of_today(hotspots(timeline, locator))
-    return _report(summary, combined, *_tables(timeline, locator, options), spots)
+    return _report(summary, combined, *_tables(analysis, locator, options), spots)
 
 
-def _tables(timeline: Timeline, locator: Locator | None, options: Options) -> tuple[Tables, tuple[str, ...]]:
+def _tables(analysis: Analysis, locator: Locator | None, options: Options) -> tuple[Tables, tuple[str, ...]]:
     """The tables, and in words what is wrong if there are none."""
+    scores = analysis.windows if options.with_windows else None
     try:
-        return tables(timeline, locator, with_feature_maps=options.with_feature_maps), ()
+        return tables(analysis.timeline, locator, with_feature_maps=options.with_feature_maps, scores=scores), ()
     except Exception as error:  # noqa: BLE001 - a fault in a table must not cost the findings
         return Tables(), (f"the tables failed and are left out: {type(error).__name__}: {error}",)
 
@@ -163,16 +165,17 @@ class _Site:
 class _Pricer:
     """Prices candidates; the unchanged graph is replayed once."""
 
-    def __init__(self, timeline: Timeline, options: Options) -> None:
+    def __init__(self, timeline: Timeline, options: Options, scores: WindowScores | None) -> None:
         self._timeline = timeline
         self._options = options
+        self._scores = scores
         self.baseline: Replayed | None = None
         """Known once a candidate was priced."""
 
     def price(self, pattern: Pattern, candidate: Candidate) -> Finding:
         if self.baseline is None and not candidate.informational:
             self.baseline = replay(self._timeline.graph, Edit())
-        return to_finding(self._timeline, pattern, candidate, self._options, self.baseline)
+        return to_finding(self._timeline, pattern, candidate, self._options, self.baseline, self._scores)
 
 
 def _sites(detected: Detected, whole: Finding, locator: FollowingLocator, confirmer: Confirmer) -> list[_Site]:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
+from ..analyzer.detector.model import WindowScores
+from ..analyzer.detector.parts import Part, odd_parts, usual_parts
 from ..analyzer.findings import (
     AttentionRow,
     CounterRow,
     FeatureMapRow,
     HeadRow,
+    KindRow,
     LayoutChangeRow,
     Location,
     SampleRow,
     Tables,
+    WindowRow,
 )
 from ..analyzer.timeline.attention import AttentionLayer, attention_table
 from ..analyzer.timeline.counters import KernelCounters, kernel_counters
@@ -25,8 +29,14 @@ from ..analyzer.trace.recording import DEVICE
 from .locate import Locator
 
 
-def tables(timeline: Timeline, locator: Locator | None = None, *, with_feature_maps: bool = False) -> Tables:
-    """All tables of a timeline; places stay unknown without a locator."""
+def tables(
+    timeline: Timeline,
+    locator: Locator | None = None,
+    *,
+    with_feature_maps: bool = False,
+    scores: WindowScores | None = None,
+) -> Tables:
+    """All tables of a timeline; places stay unknown without a locator, windows are left out without `scores`."""
     maps = feature_maps(timeline) if with_feature_maps else ()
     recording = timeline.trace.recording
     return Tables(
@@ -35,6 +45,27 @@ def tables(timeline: Timeline, locator: Locator | None = None, *, with_feature_m
         feature_maps=tuple(_feature_map(one, locator) for one in maps),
         counters=tuple(_counters(one) for one in kernel_counters(timeline)),
         device_samples=tuple(_samples(recording.counters.get(DEVICE, {}))) if recording is not None else (),
+        windows=_windows(timeline, usual_parts(timeline, scores), locator) if scores is not None else (),
+        single_windows=_windows(timeline, odd_parts(timeline, scores), locator) if scores is not None else (),
+    )
+
+
+def _windows(timeline: Timeline, parts: Iterable[Part], locator: Locator | None) -> tuple[WindowRow, ...]:
+    return tuple(
+        WindowRow(
+            name=part.name,
+            step=int(timeline.steps.number[part.step]),
+            steps=part.steps,
+            start_us=part.start_ns / 1000.0,
+            end_us=part.end_ns / 1000.0,
+            share_pct=round(100.0 * part.share, 2),
+            bad=round(part.bad, 4),
+            kinds=tuple(KindRow(slug, round(probability, 4)) for slug, probability in part.kinds),
+            is_unknown=part.is_unknown,
+            is_single=part.is_single,
+            location=_place(locator, part.anchor),
+        )
+        for part in parts
     )
 
 

@@ -72,3 +72,11 @@ class WindowScores:
     """Bool: far from everything that the detector has learned from; its probabilities say little."""
     is_single: np.ndarray
     """Bool: bad in this step only, its region is healthy in the others."""
+    each_bad: FloatArray
+    """P(any anti-pattern) of each window by itself, not smoothed."""
+    threshold: float
+    """P(bad) from which a window counts as bad."""
+    usual_bad: float
+    """The share of the windows learned from that are bad: what could be said of a window before looking at it."""
+    usual_kind: FloatArray
+    """Shape (kinds,): the share that shows each anti-pattern."""

@@ -51,9 +51,14 @@ class Detector:
             ),
         )
 
+    def look(self, timeline: Timeline) -> Look:
+        """What it says of a trace, and can say more of. Raises DetectorError if a model fails."""
+        inputs = make_inputs(timeline)
+        return Look(self.score_inputs(inputs), inputs, self)
+
     def score(self, timeline: Timeline) -> WindowScores:
-        """Probabilities of the windows of a trace. Raises DetectorError if a model fails."""
-        return self.score_inputs(make_inputs(timeline))
+        """Probabilities of the windows of a trace. Raises DetectorError as `look`."""
+        return self.look(timeline).scores
 
     def score_inputs(self, inputs: Inputs) -> WindowScores:
         """The same, of what `make_inputs` made."""
@@ -66,6 +71,10 @@ class Detector:
             kinds=self.card.kinds,
             is_unknown=self.novelty.are_unknown(inputs.features),
             is_single=are_single(windows.region, bad, self.card.threshold),
+            each_bad=bad,
+            threshold=self.card.threshold,
+            usual_bad=_share(self.card.data.bad_windows, self.card),
+            usual_kind=np.array([_share(self.card.data.windows_by_kind.get(k, 0), self.card) for k in self.card.kinds]),
         )
 
     def raw(self, inputs: Inputs) -> tuple[FloatArray, FloatArray]:
@@ -86,6 +95,24 @@ class Detector:
 
     def _bad_by_forest(self, features: FloatArray) -> FloatArray:
         return self.forest.run(features=features.astype(np.float32)).bad
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a detector says of one trace."""
+
+    scores: WindowScores
+    inputs: Inputs
+    detector: Detector
+
+    def reasons(self, windows: IntArray) -> tuple[tuple[Reason, ...], ...]:
+        """Why each of these windows (indices) counts as bad. Raises DetectorError if a model fails."""
+        return self.detector.explain(self.inputs, windows)
+
+
+def _share(windows: int, card: Card) -> float:
+    """Of the windows learned from, kept from 0 and 1."""
+    return (windows + 1) / (card.data.windows + 2)
 
 
 def _card(folder: Path) -> Card:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
+from ..detector.model import WindowScores
 from ..findings import Evidence, Stage
 from ..timeline.edit import Edit, no_rows
 from ..timeline.family import Family
@@ -70,6 +71,9 @@ class Candidate:
     needs_source: bool = False
     """True where only the source can tell that there is a fault at all, however dear it would be: the candidate is
     dropped unless the source confirms it."""
+    unexplained: bool = False
+    """For what the detector alone finds: nobody knows what would mend it, so no saving is predicted. It is only ever a
+    hint that tells the cost; `remedy` says in a clause what it looks like."""
     informational: bool = False
     """True for findings that predict no saving (`trace-lacks-evidence`): shown as information whatever the
     threshold."""
@@ -82,6 +86,22 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
+class Verdicts:
+    """What rules and detector said of a trace, for a pattern that shows only once they have."""
+
+    scores: WindowScores
+    candidates: tuple[Candidate, ...]
+    """What all rules found, those too that the user did not choose."""
+    reasons: Callable[[IntArray], tuple[tuple[str, ...], ...]]
+    """Why the detector takes each of these windows (indices) for bad, in words: "name: figure", the weightiest
+    first."""
+
+
+def _finds_nothing(timeline: Timeline) -> Iterable[Candidate]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
 class Pattern:
     """One anti-pattern of the catalogue."""
 
@@ -89,7 +109,7 @@ class Pattern:
     slug: str
     title: str
     fix: FixKind
-    find: Callable[[Timeline], Iterable[Candidate]]
+    find: Callable[[Timeline], Iterable[Candidate]] = _finds_nothing
     needs: tuple[str, ...] = ()
     """What the trace must hold, for `trace-lacks-evidence`: any of "stack", "shapes", "steps", "device", "launches"."""
     group: str = ""
@@ -97,3 +117,5 @@ class Pattern:
     stage: Stage = Stage.IMPLEMENTATION
     families: frozenset[Family] = frozenset()
     """Model families that the rule is asked for; empty: all of them."""
+    compare: Callable[[Timeline, Verdicts], Iterable[Candidate]] | None = None
+    """For a pattern that no rule finds: asked instead of `find` when all rules and the detector have spoken."""

@@ -13,6 +13,7 @@ from ..findings import (
     CURED,
     AttentionRow,
     CounterRow,
+    DetectorSummary,
     Evidence,
     Finding,
     Grain,
@@ -88,9 +89,24 @@ def _summary(trace: TraceSummary) -> Text:
     text.append(f"  {steps}\n  {', '.join(shares)}\n", style="not bold")
     for problem in trace.problems:
         text.append(f"  could not use: {one_line(problem)}\n", style="not bold yellow")
+    if trace.detector is not None:
+        text.append(f"  detector: {one_line(_seen(trace.detector))}\n", style="not bold")
     if trace.missing:
         text.append(f"  would tell more: {', '.join(trace.missing)}\n", style="not bold")
     return text
+
+
+def _seen(detector: DetectorSummary) -> str:
+    """ "2 of 41 windows look bad, the worst forward: Attention_3 (0.97, unfused-attention)"."""
+    parts = [f"{detector.bad or 'none'} of {_plural(detector.windows, 'window')} look{'s' * (detector.bad == 1)} bad"]
+    if detector.worst:
+        said = ", ".join(part for part in (f"{detector.worst_probability:.2f}", detector.worst_kind) if part)
+        parts.append(f"the worst {detector.worst} ({said})")
+    if detector.single:
+        parts.append(f"{detector.single} in one step only")
+    if detector.unknown:
+        parts.append(f"{detector.unknown} unlike all that it knows")
+    return ", ".join(parts)
 
 
 def _traces(paths: tuple[str, ...]) -> str:

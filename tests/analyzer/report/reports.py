@@ -4,12 +4,14 @@ from dataclasses import replace
 
 from torchtraceap.analyzer.findings import (
     AttentionRow,
+    DetectorSummary,
     Evidence,
     FeatureMapRow,
     Finding,
     Fix,
     HeadRow,
     How,
+    KindRow,
     LayoutChangeRow,
     Location,
     Related,
@@ -19,6 +21,7 @@ from torchtraceap.analyzer.findings import (
     Tables,
     TextEdit,
     TraceSummary,
+    WindowRow,
 )
 
 ATTENTION = Location("src/vit.py", 22, 9, 22, 13, "Attention.forward", How.STACK, 0.9)
@@ -81,5 +84,15 @@ LAYER = AttentionRow(
 CHANGE = LayoutChangeRow("NCHW -> NHWC", "contiguous", False, "", ATTENTION, (8, 3, 32, 32), None, 2.0, 41.5)
 FEATURES = FeatureMapRow("Conv2d_0", "", "conv2d", None, (8, 3, 32, 32), (), "float", None, "NCHW")
 UNKNOWN = replace(LAYER, name="fmha_kernel", location=None, backend="flash", heads=None, compute_ratio=None)
-REPORT = Report(SUMMARY, (FULL, PLACELESS, SMALL), tables=Tables((LAYER, UNKNOWN), (CHANGE,), (FEATURES,)))
+ATTENTION_KINDS = (KindRow("unfused-attention", 0.61),)
+WINDOW = WindowRow(
+    "forward: Attention_0", 3, 4, 120.5, 830.0, 30.1, 0.93, ATTENTION_KINDS, False, False, ATTENTION
+)  # fmt: skip
+ODD = replace(WINDOW, name="data", kinds=(), is_single=True, location=None)
+SEEN = DetectorSummary(41, 2, 3, 1, "forward: Attention_0", 0.93, "unfused-attention")
+REPORT = Report(
+    replace(SUMMARY, detector=SEEN),
+    (FULL, PLACELESS, SMALL),
+    tables=Tables((LAYER, UNKNOWN), (CHANGE,), (FEATURES,), windows=(WINDOW,), single_windows=(ODD,)),
+)
 EMPTY = Report(replace(SUMMARY, problems=(), missing=(), gpu_idle_pct=31.0, step_idle_pct=28.0), ())

@@ -7,9 +7,10 @@ from dataclasses import replace
 import jsonschema
 import pytest
 
+from torchtraceap.analyzer.findings import Tables
 from torchtraceap.analyzer.report.json import json_schema, to_json
 
-from .reports import EMPTY, FULL, REPORT
+from .reports import EMPTY, FULL, REPORT, WINDOW
 
 SCHEMA = json.loads(json_schema())
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
@@ -33,7 +34,7 @@ def test_the_keys_are_those_of_schema_1_in_their_order():
     assert list(document) == ["schema", "trace", "findings", "tables"]
     assert list(document["trace"]) == [
         "paths", "device", "steps", "step_us", "gpu_idle_pct", "step_idle_pct", "breakdown", "problems", "missing",
-        "combined_saving_us_per_step", "combined_saving_pct", "model_type",
+        "combined_saving_us_per_step", "combined_saving_pct", "model_type", "detector",
     ]  # fmt: skip
     finding = document["findings"][0]
     assert list(finding) == [
@@ -46,6 +47,16 @@ def test_the_keys_are_those_of_schema_1_in_their_order():
     assert list(finding["location"]) == place
     assert list(finding["related"][0]["location"]) == list(finding["location"])
     assert list(finding["fixes"][0]) == ["id", "title", "safety", "edits"]
+
+
+def test_windows_validate_and_keep_their_kinds():
+    document = json.loads(to_json(REPORT))
+    assert document["tables"]["windows"][0]["kinds"] == [{"slug": "unfused-attention", "probability": 0.61}]
+    assert document["tables"]["single_windows"][0]["is_single"] is True
+    assert document["trace"]["detector"]["worst"] == "forward: Attention_0"
+    improbable = replace(REPORT, tables=Tables(windows=(replace(WINDOW, bad=1.5),)))
+    errors = list(VALIDATOR.iter_errors(json.loads(to_json(improbable))))
+    assert [error.absolute_path[-1] for error in errors] == ["bad"]
 
 
 def test_values_survive():

@@ -3,7 +3,18 @@
 from dataclasses import replace
 from itertools import pairwise
 
-from torchtraceap.analyzer.findings import CURED, CounterRow, Evidence, Grain, How, Related, Report, SampleRow, Tables
+from torchtraceap.analyzer.findings import (
+    CURED,
+    CounterRow,
+    DetectorSummary,
+    Evidence,
+    Grain,
+    How,
+    Related,
+    Report,
+    SampleRow,
+    Tables,
+)
 from torchtraceap.analyzer.report.text import count_line, to_text
 
 from .reports import ATTENTION, EMPTY, FULL, LAYER, REPORT, SUMMARY, UNKNOWN
@@ -59,7 +70,7 @@ def test_a_place_past_the_end_of_a_line_is_no_error():
 def test_a_hint_takes_one_line():
     hint = REPORT.findings[2]
     report = replace(REPORT, findings=(hint,), tables=Tables())
-    assert shown(report).count("\n") == shown(EMPTY).count("\n") + 4
+    assert shown(report).count("\n") == shown(EMPTY).count("\n") + 5
 
 
 def test_a_hint_of_what_is_mended_already_says_so_in_its_line():
@@ -74,6 +85,17 @@ def test_the_summary_says_what_was_measured_and_what_is_wrong():
     assert "runs/train.pt.trace.json.gz\n  3 steady steps of 316 ms on CPU\n  compute 71 %, idle 29 %\n" in text
     assert "could not use: 2 events without a duration, first at byte 812" in text
     assert "would tell more: with_stack=True" in text
+
+
+def test_what_the_detector_says_is_one_line():
+    assert (
+        "  detector: 2 of 41 windows look bad, the worst forward: Attention_0 (0.93, unfused-attention), "
+        "1 in one step only, 3 unlike all that it knows\n"
+    ) in shown(REPORT)
+    nothing = DetectorSummary(41, 0, 0, 0, "", 0.0, "")
+    healthy = replace(EMPTY, trace=replace(SUMMARY, detector=nothing))
+    assert "  detector: none of 41 windows look bad\n" in shown(healthy)
+    assert "detector" not in shown(EMPTY)
 
 
 def test_many_traces_are_counted():

@@ -89,7 +89,7 @@ class Engine:
         if _watched(old) != _watched(settings):
             folder.state.clear()
             self._watch(folder)
-        elif (old.min_saving, old.model_type) != (settings.min_saving, settings.model_type):
+        elif _of_analysis(old) != _of_analysis(settings):
             for trace, recording in folder.state.recordings.items():
                 self.enqueue(folder, Path(trace), recording.recorded_ns)
         self.publish(folder)
@@ -221,6 +221,7 @@ class Engine:
                 folder.settings.model_type,
                 report_path,
                 {str(other.real_root): self.overlay(other) for other in self._others(folder)},
+                folder.settings.detector,
             )
 
         async with self._client.show_progress(f"Analysing {trace.name}", self.cancel) as show:
@@ -382,6 +383,10 @@ class Engine:
 
 def _watched(settings: Settings) -> tuple[object, ...]:
     return settings.enable, settings.trace_folders, settings.recent_traces
+
+
+def _of_analysis(settings: Settings) -> tuple[object, ...]:
+    return settings.min_saving, settings.model_type, settings.detector
 
 
 def report_file(root: Path, trace: Path) -> Path:

@@ -24,6 +24,7 @@ from .worker import JobError, OnProgress, run
 
 if TYPE_CHECKING:
     from ..analyzer.detected import Analysis, Options
+    from ..analyzer.detector.shipped import Shipped
     from ..analyzer.trace.model import Trace
     from ..codemap.workspace import Workspace
 
@@ -37,6 +38,7 @@ class Pipeline:
 
     def __init__(self, kind: str) -> None:
         self._kind = kind
+        self._detector: Shipped | None = None
         self._parses = Parses()
         self._surveys: dict[str, Survey] = {}
 
@@ -47,6 +49,7 @@ class Pipeline:
         fixers()
         if self._kind == "analysis":
             from ..analyzer import analysis  # noqa: F401
+            from ..analyzer.detector import shipped  # noqa: F401
             from ..codemap import place  # noqa: F401
 
     def analyze(self, job: Analyze, on_progress: OnProgress) -> Analyzed:
@@ -59,7 +62,8 @@ class Pipeline:
         started_s = time.perf_counter()
         options = Options(min_saving_pct=job.min_saving_pct, model_type=job.model_type)
         try:
-            analysis = _analysis(Path(job.trace), options, on_progress)
+            detector = self._shipped() if job.with_detector else None
+            analysis = _analysis(Path(job.trace), options, detector, on_progress)
         except TraceError as error:
             raise JobError(str(error)) from error
         on_progress(0.8, "placing")
@@ -131,6 +135,13 @@ class Pipeline:
         survey.save()
         return Indexed(job.id, len(survey.paths()), left)
 
+    def _shipped(self) -> Shipped:
+        """The detector, kept from job to job."""
+        from ..analyzer.detector.shipped import Shipped
+
+        self._detector = self._detector or Shipped()
+        return self._detector
+
     def _survey(self, root: str) -> Survey:
         """What is known of the files below a folder, kept from job to job."""
         from ..codemap.cache import cache_path
@@ -145,7 +156,7 @@ class Pipeline:
         return survey
 
 
-def _analysis(trace: Path, options: Options, on_progress: OnProgress) -> Analysis:
+def _analysis(trace: Path, options: Options, detector: Shipped | None, on_progress: OnProgress) -> Analysis:
     """The analysis of a trace, together with the complete traces of the job's other ranks."""
     from ..analyzer.analysis import analyze, analyze_job
     from ..analyzer.trace.limits import TraceError
@@ -166,12 +177,12 @@ def _analysis(trace: Path, options: Options, on_progress: OnProgress) -> Analysi
                 yield str(error)
 
     if len(paths) > 1:
-        analysis = analyze_job(each_rank(), options)
+        analysis = analyze_job(each_rank(), options, detector)
         if not is_only_called_a_job(analysis):
             return analysis
     alone = read(trace, 0.0, 1.0)
     on_progress(0.5, "analysing")
-    return analyze(alone, options)
+    return analyze(alone, options, detector)
 
 
 def _paths(report: Report) -> set[str]:

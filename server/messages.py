@@ -27,6 +27,7 @@ class Analyze(msgspec.Struct, tag=True, frozen=True):
     """Where the JSON report goes."""
     others: dict[str, dict[str, str]] = {}
     """The other open folders, whose files the trace may have run, too: the root of each with its unsaved texts."""
+    with_detector: bool = True
 
 
 class Suspect(msgspec.Struct, frozen=True):

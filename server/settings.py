@@ -27,6 +27,8 @@ class Settings:
     """Predicted saving, in per cent of the step, from which a finding is shown."""
     model_type: ModelType = "auto"
     """The family of the model: some rules hold for one family only."""
+    detector: bool = True
+    """Whether the learned detector has a say in how probable findings are, and finds what no rule does."""
     select: tuple[str, ...] = ()
     """Slugs or codes to show; empty for all."""
     ignore: tuple[str, ...] = ()

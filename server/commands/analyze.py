@@ -45,6 +45,7 @@ NEVER = "never"
     help="CSV of Nsight Compute (`ncu --csv`) with counters of the same kernels.",
 )
 @click.option("--feature-maps", is_flag=True, help="List every layer's feature map in the JSON report.")
+@click.option("--windows", is_flag=True, help="List what the detector says of each window in the JSON report.")
 def analyze(
     traces: tuple[str, ...],
     source: Path,
@@ -52,10 +53,12 @@ def analyze(
     model_type: str,
     select: frozenset[str],
     ignore: frozenset[str],
+    with_detector: bool,
     form: str,
     output: Path | None,
     fail_on: str,
     feature_maps: bool,
+    windows: bool,
     ncu: Path | None,
 ) -> None:
     """Find the performance anti-patterns in profiler traces, on the source lines that cause them.
@@ -70,7 +73,8 @@ def analyze(
         counters = read_ncu(ncu) if ncu is not None else NO_COUNTERS
     except TraceError as error:
         raise click.BadParameter(str(error), param_hint="--ncu") from error
-    outcome = examine(traces, source, Options(min_saving, select, ignore, model_type, feature_maps), stderr, counters)
+    options = Options(min_saving, select, ignore, model_type, feature_maps, windows)
+    outcome = examine(traces, source, options, stderr, with_detector=with_detector, counters=counters)
     for error in outcome.errors:
         stderr.print(f"error: {printable(error)}", style="red", markup=False, highlight=False, soft_wrap=True)
     if outcome.report is not None:

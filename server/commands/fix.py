@@ -43,6 +43,7 @@ def fix(
     model_type: str,
     select: frozenset[str],
     ignore: frozenset[str],
+    with_detector: bool,
     unsafe: bool,
     only_diff: bool,
 ) -> None:
@@ -51,7 +52,8 @@ def fix(
     PATH is a trace, a folder of traces, or a glob. Hints are left alone unless --select names them.
     """
     stderr = Console(stderr=True, highlight=False, soft_wrap=True)
-    outcome = examine(traces, source, Options(min_saving, select, ignore, model_type), stderr)
+    options = Options(min_saving, select, ignore, model_type)
+    outcome = examine(traces, source, options, stderr, with_detector=with_detector)
     for error in outcome.errors:
         stderr.print(f"error: {printable(str(error))}", style="red", markup=False)
     findings = outcome.report.findings if outcome.report is not None else ()

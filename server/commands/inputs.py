@@ -14,6 +14,7 @@ from rich.console import Console
 from ...analyzer.analysis import analyze, analyze_job
 from ...analyzer.antipatterns import MODEL_TYPES
 from ...analyzer.detected import AUTO, Analysis, Options
+from ...analyzer.detector.shipped import Shipped
 from ...analyzer.findings import Report
 from ...analyzer.patterns.registry import all_patterns
 from ...analyzer.trace.counters import NO_COUNTERS, CounterTable
@@ -42,7 +43,13 @@ class Outcome:
 
 
 def examine(
-    traces: Sequence[str], source: Path, options: Options, stderr: Console, counters: CounterTable = NO_COUNTERS
+    traces: Sequence[str],
+    source: Path,
+    options: Options,
+    stderr: Console,
+    *,
+    with_detector: bool = True,
+    counters: CounterTable = NO_COUNTERS,
 ) -> Outcome:
     """Read, analyze and place every trace named, and merge what they show; the newest trace's figures lead.
 
@@ -55,12 +62,13 @@ def examine(
     workspace = open_workspace(root, survey=survey)
     reports: list[Report] = []
     errors: list[str] = []
+    detector = Shipped() if with_detector else None
     with reporting(stderr) as reporter:
         waiting = group_ranks(newest_first(expand(traces)))
         while waiting:
             paths = waiting.pop(0)
             try:
-                analysis = _analyze(paths, options, reporter, counters)
+                analysis = _analyze(paths, options, detector, reporter, counters)
             except (TraceError, OSError) as error:
                 errors.append(sentence(paths[0], error))
                 continue
@@ -147,20 +155,29 @@ def with_inputs(command: Callable[..., None]) -> Callable[..., None]:
         click.option(
             "--ignore", multiple=True, callback=known_names, metavar="NAMES", help="Not these slugs or codes."
         ),
+        click.option(
+            "--detector/--no-detector",
+            "with_detector",
+            default=True,
+            show_default=True,
+            help="Whether the learned detector has a say in how probable findings are, and finds what no rule does.",
+        ),
     )
     for decorate in reversed(decorators):
         command = decorate(command)
     return command
 
 
-def _analyze(paths: Sequence[Path], options: Options, reporter: Reporter, counters: CounterTable) -> Analysis:
+def _analyze(
+    paths: Sequence[Path], options: Options, detector: Shipped | None, reporter: Reporter, counters: CounterTable
+) -> Analysis:
     """Analyze one trace, or the ranks of one job. Raises TraceError or OSError if none of them can be read."""
     if len(paths) == 1:
         trace = _with_counters(read_one(paths[0], reporter), counters)
         reporter.stage(f"analyzing {paths[0].name}")
-        return analyze(trace, options)
+        return analyze(trace, options, detector)
     ranks = (one if isinstance(one, str) else _with_counters(one, counters) for one in _read_each(paths, reporter))
-    return analyze_job(ranks, options)
+    return analyze_job(ranks, options, detector)
 
 
 def _with_counters(trace: Trace, counters: CounterTable) -> Trace:

@@ -122,7 +122,8 @@ def test_a_silent_client_is_not_waited_for_long(raw: Raw, project: Path) -> None
 
 def test_nothing_heavy_is_imported_before_the_client_is_answered() -> None:
     heavy = (
-        "torch", "numpy", "libcst", "sklearn", "pathspec", "watchdog", "torchtraceap.codemap.record.session",
+        "torch", "numpy", "libcst", "sklearn", "pathspec", "watchdog", "onnxruntime",
+        "torchtraceap.codemap.record.session",
     )  # fmt: skip
     code = f"import sys, torchtraceap.server.app; print([m for m in {heavy!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -21,7 +21,7 @@ from .validate import Comparison, Validation, validate
 _CALIBRATED = (
     ("S08_tracelens_vit_h100", "H100 SXM", JobSettings(tf32=False)),
     ("S09_tracelens_vit_mi300", "MI300X", JobSettings(tf32=False)),
-    ("S11_tracelens_resnet18_ddp_ckpt_mi300", "MI300X", JobSettings(channels_last=False, ranks=8)),
+    ("S11_tracelens_resnet18_ddp_ckpt_mi300", "MI300X", JobSettings(ranks=8)),
 )
 _LAST = (("S10_tracelens_timesformer_h100", "H100 SXM", JobSettings(tf32=False)),)
 _NOTES = (

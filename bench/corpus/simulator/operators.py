@@ -98,6 +98,7 @@ class Planner:
     def __init__(self, hardware: Hardware, roofline: Roofline, settings: JobSettings, parameter_elements: int) -> None:
         self._hardware = hardware
         self._roofline = roofline
+        self._halves = settings.autocast
         library = Library(hardware, settings)
         self._matrix = MatrixKernels(hardware, roofline, library)
         self._convolutions = ConvolutionKernels(hardware, roofline, library, settings)
@@ -186,7 +187,7 @@ class Planner:
         tensors = [sizes for many in call.lists for sizes in many]
         if not tensors:
             return None
-        width = 4
+        width = 2 if self._halves else 4
         moved = 2.0 * width * sum(map(prod, tensors))
         name = (
             f"void at::native::(anonymous namespace)::CatArrayBatchedCopy<at::"

@@ -19,15 +19,13 @@ class JobSettings:
     """How many times the recorded batch a T4 works on; larger devices get more (`Hardware.usual_batch`). 1: exactly the
     recorded batch, on every device."""
     autocast: bool = True
-    """Whether the job runs under autocast. What was recorded decides each operator's type; this is for tables."""
+    """Whether the job runs in half precision. Operators' types are recorded; of lists of tensors they are not."""
     tf32: bool = True
     """fp32 products and convolutions may use TF32 where the device has it."""
-    channels_last: bool = True
     cudnn_benchmark: bool = True
     """Whether cuDNN picks the fastest algorithm by trying."""
     ranks: int = 1
     """Over how many devices collectives go. Which there are, and when, the recording's acts say."""
-    bucket_bytes: int = 25 << 20
     settings: dict[str, str] = field(default_factory=dict)
     """What a fault tells the simulator, by slug."""
 
@@ -39,9 +37,7 @@ class JobSettings:
             batch_multiplier=job.batch_multiplier,
             autocast=job.autocast is not None,
             tf32=job.tf32,
-            channels_last=job.channels_last,
             cudnn_benchmark=job.cudnn_benchmark,
             ranks=job.ranks,
-            bucket_bytes=job.bucket_bytes,
             settings=dict(job.settings),
         )

@@ -8,8 +8,9 @@ import time
 from collections import Counter
 from pathlib import Path
 
-# Kineto's own lines on every recording; read when torch is loaded.
+# Keeps torch's own lines on every recording out; read when it is loaded.
 os.environ.setdefault("KINETO_LOG_LEVEL", "99")
+os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
 
 from .build import Settings, build, join
 from .parts import CORPUS

@@ -9,6 +9,7 @@ import gzip
 import multiprocessing
 import random
 import signal
+import warnings
 from collections.abc import Generator, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -74,7 +75,7 @@ def _make_parts(plans: list[Plan], settings: Settings, processes: int) -> Genera
     """What became of each run; returned are those that were lost when one ended its process."""
     lost = []
     spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(processes, spawn, multiprocessing.set_start_method, ("fork", True)) as pool:
+    with ProcessPoolExecutor(processes, spawn, _begin_process) as pool:
         pending = {pool.submit(make_part, plan, settings): plan for plan in plans}
         for future in as_completed(pending):
             try:
@@ -160,6 +161,13 @@ def _keep(folder: Path, plan: Plan, origin: Origin, cleaned: Cleaned) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     name = f"{plan.number:04}_{origin.family}_{origin.device.replace(' ', '-')}.pt.trace.json.gz"
     (folder / name).write_bytes(gzip.compress(cleaned.document, compresslevel=3))
+
+
+def _begin_process() -> None:
+    """Loaders of this process fork their workers: samples are made by closures, which no other way hands over. What
+    torch warns of is what faults do on purpose."""
+    multiprocessing.set_start_method("fork", force=True)
+    warnings.filterwarnings("ignore", category=UserWarning)
 
 
 def _too_long(_: int, __: FrameType | None) -> None:

@@ -26,7 +26,9 @@ from rich.table import Table
 from rich.text import Text
 
 from torchtraceap.analyzer.analysis import analyze, analyze_job
+from torchtraceap.analyzer.antipatterns import Looking
 from torchtraceap.analyzer.detected import DEFAULTS, Analysis, Options
+from torchtraceap.analyzer.detector.shipped import Shipped
 from torchtraceap.analyzer.findings import Finding, Fix, Safety, Severity
 from torchtraceap.analyzer.trace.model import Trace
 from torchtraceap.analyzer.trace.read import read_trace
@@ -104,11 +106,11 @@ def cases(names: Sequence[str] = ()) -> list[Case]:
     return [load(folder) for folder in folders if not names or folder.name in names]
 
 
-def run(case: Case) -> Outcome:
+def run(case: Case, detector: Looking | None = None) -> Outcome:
     """Record or build the case's trace, analyse it, and compare with what is wanted."""
     traces = _built(case) if (case.folder / "trace.py").exists() else [_recorded(case)]
     options = Options(MIN_SAVING_PCT) if case.is_fault else DEFAULTS
-    report = place(_analysis(traces), open_workspace(case.folder), options)
+    report = place(_analysis(traces, detector), open_workspace(case.folder), options)
     shown = [finding for finding in report.findings if finding.severity is not Severity.HINT]
     named = [finding for finding in shown if finding.slug in case.slugs]
     got = "; ".join(map(_describe, named)) or "silent"
@@ -122,8 +124,10 @@ def run(case: Case) -> Outcome:
     return Outcome(case, got + (f"; {complaint}" if complaint else ""), not complaint)
 
 
-def _analysis(traces: Sequence[Trace]) -> Analysis:
-    return analyze(traces[0]) if len(traces) == 1 else analyze_job(traces)
+def _analysis(traces: Sequence[Trace], detector: Looking | None) -> Analysis:
+    if len(traces) == 1:
+        return analyze(traces[0], detector=detector)
+    return analyze_job(traces, detector=detector)
 
 
 def _is_there(finding: Finding, case: Case) -> bool:
@@ -225,7 +229,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.cases", description=__doc__)
     parser.add_argument("case", nargs="*", help="names of cases (default: all)")
     names = parser.parse_args(arguments).case
-    outcomes = [run(case) for case in cases(names)]
+    detector = Shipped()
+    outcomes = [run(case, detector) for case in cases(names)]
     table = Table("case", "wanted", "got", "")
     for outcome in outcomes:
         verdict = Text("ok") if outcome.holds else Text("WRONG", "red")

@@ -19,6 +19,8 @@ from rich.console import Console
 from rich.table import Table
 
 from torchtraceap.analyzer.analysis import analyze
+from torchtraceap.analyzer.antipatterns import Looking
+from torchtraceap.analyzer.detector.shipped import Shipped
 from torchtraceap.analyzer.findings import Finding, Severity
 from torchtraceap.analyzer.trace.read import read_trace
 from torchtraceap.codemap.place import place
@@ -42,10 +44,10 @@ class Check:
     """Whether the predicted saving is within the factor of a measured one; None where nothing was measured."""
 
 
-def check_project(folder: Path) -> Iterator[Check]:
+def check_project(folder: Path, detector: Looking | None = None) -> Iterator[Check]:
     """Every fault and control of one project against the findings of its trace."""
     truth: dict[str, Any] = json.loads((folder / "truth.json").read_text("utf-8"))
-    report = place(analyze(read_trace(folder / "trace.json.gz")), open_workspace(folder))
+    report = place(analyze(read_trace(folder / "trace.json.gz"), detector=detector), open_workspace(folder))
     shown = [finding for finding in report.findings if finding.severity is not Severity.HINT]
     for fault in truth["faults"]:
         slugs = {fault["slug"], *fault.get("also_slugs", ())}
@@ -84,7 +86,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder = traces_folder("projects", __doc__, arguments, default=DEFAULT_FOLDER.parent / "projects")
     if folder is None:
         return 0
-    checks = [check for path in sorted(folder.glob("*/truth.json")) for check in check_project(path.parent)]
+    detector = Shipped()
+    checks = [check for path in sorted(folder.glob("*/truth.json")) for check in check_project(path.parent, detector)]
     table = Table("project", "wanted", "found", "", "saving")
     for check in checks:
         near = {True: "within 2x", False: "[yellow]off[/yellow]", None: ""}[check.is_near]

@@ -18,6 +18,7 @@ from rich.table import Table
 
 from torchtraceap.analyzer.analysis import analyze, analyze_job
 from torchtraceap.analyzer.assess import price_all
+from torchtraceap.analyzer.detector.shipped import Shipped
 from torchtraceap.analyzer.findings import Finding, Severity
 from torchtraceap.analyzer.order import in_order_of_work
 from torchtraceap.analyzer.patterns.registry import all_patterns
@@ -85,12 +86,16 @@ def _describe(finding: Finding | None) -> str:
 
 
 def check_folder(folder: Path) -> Iterator[Check]:
-    """Analyse every trace that the folder's truth.json names; a folder in it holds the ranks of one job."""
+    """Analyse every trace that the folder's truth.json names, as the command line does; a folder in it holds the ranks
+    of one job."""
+    detector = Shipped()
     truths: dict[str, dict[str, Any]] = json.loads((folder / "truth.json").read_text(encoding="utf-8"))
     for name, truth in truths.items():
         path = folder / name
         analysis = (
-            analyze_job(map(read_trace, sorted(path.glob("*.json*")))) if path.is_dir() else analyze(read_trace(path))
+            analyze_job(map(read_trace, sorted(path.glob("*.json*"))), detector=detector)
+            if path.is_dir()
+            else analyze(read_trace(path), detector=detector)
         )
         yield from check_trace(name, truth, analysis.timeline, price_all(analysis))
 

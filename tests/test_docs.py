@@ -6,6 +6,7 @@ import shlex
 from dataclasses import fields
 from pathlib import Path
 
+import click
 import pytest
 
 from torchtraceap.analyzer.patterns.registry import all_patterns
@@ -43,7 +44,10 @@ def test_commands_and_their_options_exist():
     for guide, (_, name, *words) in shown:
         arguments = words[: words.index("--")] if "--" in words else words
         assert name in COMMANDS, f"{guide}: torchtraceap {name}"
-        options = {option for parameter in cli.get_command(None, name).params for option in parameter.opts}
+        command = cli.get_command(None, name)
+        if isinstance(command, click.Group) and arguments:
+            command = command.commands[arguments[0]]
+        options = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
         used = {argument for argument in arguments if argument.startswith("-")}
         assert used <= options | {"--help"}, f"{guide}: {name} {used - options}"
 

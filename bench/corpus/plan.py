@@ -30,7 +30,7 @@ _MORE = (0, 0, 1, 1, 1, 2, 2, 2, 3, 3)
 """Further anti-patterns of a run that has one, drawn evenly."""
 SLOW_GB_PER_S = 400
 """A device whose memory is so fast has enough to do with a job's own multiple of its batch."""
-_SPREAD = (0.5, 1.0, 2.0)
+_SPREAD = (0.25, 0.5, 1.0, 2.0)
 _RANKS = (2, 4, 8)
 
 

@@ -194,7 +194,7 @@ class Planner:
             f"native::(anonymous namespace)::OpaqueType<{width}u>,"
             f" unsigned int, {max(map(len, tensors))}, 64, 64>()"
         )
-        return Plan((moving_kernel(self._roofline, name, moved, 0.6, tuple(tensors), extra_us=1.5),), host_us=8.0)
+        return Plan((moving_kernel(self._roofline, name, moved, 0.3, tuple(tensors), extra_us=1.5),), host_us=8.0)
 
     def _reduction(self, op: str, call: Call) -> Plan:
         sizes, dtype = call.shape(0), names.element_of(call.type(0))

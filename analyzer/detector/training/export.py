@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 from onnx import TensorProto, helper
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import ExtraTreesClassifier
 
 from ..card import FOREST
 from .forest import Forest
@@ -49,7 +49,7 @@ def save_graph(
     path.write_bytes(model.SerializeToString())
 
 
-def _ensemble(forest: RandomForestClassifier, target_of: dict[int, int], targets: int, output: str) -> onnx.NodeProto:
+def _ensemble(forest: ExtraTreesClassifier, target_of: dict[int, int], targets: int, output: str) -> onnx.NodeProto:
     """The mean of the trees' class shares; `target_of`: where in the output each class of the forest stands."""
     columns = _Columns()
     for number, tree in enumerate(forest.estimators_):

@@ -269,9 +269,10 @@ def _costs(timeline: Timeline, events: _Events) -> dict[str, FloatArray]:
 def _facts(trace: Trace, events: _Events) -> dict[str, FloatArray]:
     """What the recorded inputs of each event's operator say; every distinct set of inputs is looked at once."""
     inputs = np.where(events.op == NONE, NONE, trace.inputs[events.op])
-    used, at = np.unique(inputs, return_inverse=True)
-    told = [_facts_of(trace.input_table[index]) if index >= 0 else (0.0,) * len(_FACTS) for index in used.tolist()]
-    return dict(zip(_FACTS, np.array(told, dtype=np.float64)[at].T, strict=True))
+    table = np.zeros((len(trace.input_table) + 1, len(_FACTS)))
+    for index in np.flatnonzero(np.bincount(inputs + 1)[1:]).tolist():
+        table[index + 1] = _facts_of(trace.input_table[index])
+    return dict(zip(_FACTS, table[inputs + 1].T, strict=True))
 
 
 def _facts_of(inputs: OpInputs) -> tuple[float, ...]:
@@ -279,7 +280,11 @@ def _facts_of(inputs: OpInputs) -> tuple[float, ...]:
     shapes = [inputs.shape(argument) for argument in range(len(inputs.dims))]
     strides = [inputs.stride(argument) for argument in range(len(inputs.dims))]
     kind = next((kind for kind, shape in zip(inputs.types, shapes, strict=False) if shape), "")
-    pairs = [pair for pair in zip(shapes, strides, strict=True) if pair[0] and len(pair[0]) == len(pair[1])]
+    sparse = [
+        (shape, stride)
+        for shape, stride in zip(shapes, strides, strict=True)
+        if shape and len(shape) == len(stride) and not _is_dense(shape, stride)
+    ]
     matrices = [shape for shape in shapes if len(shape) in (2, 3)]
     return (
         np.log10(1.0 + max((prod(shape) for shape in shapes if shape), default=0)),
@@ -288,8 +293,8 @@ def _facts_of(inputs: OpInputs) -> tuple[float, ...]:
         float(kind == "float"),
         float(kind == "double"),
         float(kind in _WHOLE),
-        float(any(not _is_dense(shape, stride) for shape, stride in pairs)),
-        float(any(_is_channels_last(shape, stride) for shape, stride in pairs)),
+        float(bool(sparse)),
+        float(any(_is_channels_last(shape, stride) for shape, stride in sparse)),
         float(any(size % 8 for shape in matrices for size in shape[-2:])),
         1.0,
     )
@@ -305,4 +310,5 @@ def _is_dense(shape: tuple[int, ...], stride: tuple[int, ...]) -> bool:
 
 
 def _is_channels_last(shape: tuple[int, ...], stride: tuple[int, ...]) -> bool:
-    return len(shape) in (4, 5) and shape[1] > 1 and stride[1] == 1 and not _is_dense(shape, stride)
+    """Of a tensor that is not dense in the order of its dimensions."""
+    return len(shape) in (4, 5) and shape[1] > 1 and stride[1] == 1

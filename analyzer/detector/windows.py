@@ -34,8 +34,8 @@ from .regions import region_names
 from .spans import launch_moments, measure_costs, usual_share
 from .units import Units, find_units, phases_of
 
-MOST_STEPS = 4
-"""So many steps say what the others would: enough for a median, and to tell one odd step; scoring costs by the step."""
+MOST_STEPS = 3
+"""So many steps say what the others would: a median, and which one is odd; scoring costs by the step."""
 MOST_WINDOWS = 64
 """Of one step."""
 

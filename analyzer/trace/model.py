@@ -78,15 +78,13 @@ class OpInputs:
         """Sizes of tensor argument number `argument`; () when it is no tensor or was not recorded."""
         if argument >= len(self.dims):
             return ()
-        dims = self.dims[argument]
-        return dims if all(isinstance(d, int) for d in dims) else ()  # pyright: ignore[reportReturnType]
+        return _flat(self.dims[argument])
 
     def stride(self, argument: int) -> Dims:
         """Strides, in elements, of tensor argument number `argument`; () when not recorded."""
         if argument >= len(self.strides):
             return ()
-        strides = self.strides[argument]
-        return strides if all(isinstance(s, int) for s in strides) else ()  # pyright: ignore[reportReturnType]
+        return _flat(self.strides[argument])
 
     def dtype(self, argument: int) -> str:
         """Type name of argument number `argument` as recorded (`float`, `c10::BFloat16`, `Scalar`); "" if none."""
@@ -95,6 +93,14 @@ class OpInputs:
     def value(self, argument: int) -> str:
         """Concrete value of a non-tensor argument as recorded (`"[1, 1]"`, `"False"`); "" if none."""
         return self.concrete[argument] if argument < len(self.concrete) else ""
+
+
+def _flat(sizes: Dims | tuple[Dims, ...]) -> Dims:
+    """Sizes of one tensor; () of a list of tensors. A plain loop: it is asked for every argument of every operator."""
+    for size in sizes:
+        if not isinstance(size, int):
+            return ()
+    return sizes  # pyright: ignore[reportReturnType]
 
 
 class InputTable(Protocol):

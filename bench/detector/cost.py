@@ -1,0 +1,87 @@
+"""What the detector costs beside reading the trace: `python -m bench.detector.cost [FOLDER]`.
+
+Times are CPU seconds, medians of a few runs in one process after one that does not count. What the detector shares with
+the rules (`Timeline`) is not counted; what it is the first to ask of a timeline is.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from bench.folder import trace_named, traces_folder
+from bench.results import Figure, Target, show, target_of
+from torchtraceap.analyzer.detector.features import schema
+from torchtraceap.analyzer.detector.inputs import make_inputs
+from torchtraceap.analyzer.detector.scorer import Detector
+from torchtraceap.analyzer.detector.sequence import sequences
+from torchtraceap.analyzer.detector.windows import cut
+from torchtraceap.analyzer.timeline.build import build_timeline
+from torchtraceap.analyzer.timeline.model import Timeline
+from torchtraceap.analyzer.trace.read import read_trace
+
+NAMES = ("S02", "S06", "S08", "S12")
+RUNS = 5
+TARGETS = {"detector_vs_read": Target(at_most=0.25)}
+
+T = TypeVar("T")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print, and answer 0 if the target is met for every trace."""
+    folder = traces_folder("detector.cost", __doc__, arguments)
+    if folder is None:
+        return 0
+    figures = list(measure({name: trace_named(folder, name) for name in NAMES}, Detector.load()))
+    results: dict[str, dict[str, float]] = defaultdict(dict)
+    for figure in figures:
+        results[figure.subject][figure.name] = figure.value
+    show("detector: cost", results, TARGETS)
+    wanted = [(target_of(TARGETS, figure.subject, figure.name), figure.value) for figure in figures]
+    return 0 if all(target.met_by(value) for target, value in wanted if target is not None) else 1
+
+
+def measure(paths: Mapping[str, Path], detector: Detector) -> Iterator[Figure]:
+    """The figures of each trace."""
+    for name, path in paths.items():
+        took_ms: dict[str, list[float]] = defaultdict(list)
+        for number in range(RUNS + 1):
+            for part, cpu_ms in _one_run(path, detector):
+                if number:
+                    took_ms[part].append(cpu_ms)
+        medians = {part: statistics.median(values) for part, values in took_ms.items()}
+        yield from (Figure(name, f"{part}_cpu_ms", value) for part, value in medians.items())
+        whole_ms = sum(value for part, value in medians.items() if part != "read")
+        yield Figure(name, "detector_vs_read", whole_ms / medians["read"])
+
+
+def _one_run(path: Path, detector: Detector) -> Iterator[tuple[str, float]]:
+    """Each part and its CPU time in ms."""
+    read_ms, trace = _cpu_ms(lambda: read_trace(path))
+    yield "read", read_ms
+    timeline = build_timeline(trace)
+    yield from _parts(timeline)
+    inputs = make_inputs(timeline)
+    infer_ms, _ = _cpu_ms(lambda: detector.score_inputs(inputs))
+    yield "inference", infer_ms
+
+
+def _parts(timeline: Timeline) -> Iterator[tuple[str, float]]:
+    cut_ms, windows = _cpu_ms(lambda: cut(timeline))
+    yield "cut", cut_ms
+    yield "features", _cpu_ms(lambda: schema.compute(timeline, windows))[0]
+    yield "sequences", _cpu_ms(lambda: sequences(timeline, windows))[0]
+
+
+def _cpu_ms(act: Callable[[], T]) -> tuple[float, T]:
+    start = time.process_time()
+    result = act()
+    return 1000.0 * (time.process_time() - start), result
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

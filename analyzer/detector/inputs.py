@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..timeline.model import Timeline
-from ..trace.model import FloatArray
+from ..trace.model import NONE, FloatArray, IntArray
 from . import sequence, vocabulary
 from .features import schema
 from .model import EventSequences, Windows
@@ -33,10 +33,42 @@ class Inputs:
     """Shape (windows, features): columns as in `features.schema.FEATURES`, rounded to half precision, as in the data
     that the models learned from."""
     events: EventSequences
+    """Of one window of each region, which stands for its like: the network costs most of all."""
+    shown: IntArray
+    """Shape (regions,): which window each row of `events` is of."""
+    row: IntArray
+    """Shape (windows,): the row of `events` that stands for each window."""
 
 
 def make_inputs(timeline: Timeline) -> Inputs:
     """Cut a trace and read its windows."""
     windows = cut(timeline)
     features = schema.compute(timeline, windows).astype(np.float16).astype(np.float64)
-    return Inputs(windows, features, sequence.sequences(timeline, windows))
+    shown, row = _representatives(windows)
+    return Inputs(windows, features, sequence.sequences(timeline, _only(windows, shown)), shown, row)
+
+
+def _representatives(windows: Windows) -> tuple[IntArray, IntArray]:
+    """For each region its longest window in the step nearest to the middle one, and for each window its region's."""
+    if not len(windows):
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    middle = windows.step[len(windows) // 2]
+    order = np.lexsort((windows.start_ns - windows.end_ns, np.abs(windows.step - middle), windows.region))
+    _, first, row = np.unique(windows.region[order], return_index=True, return_inverse=True)
+    of_window = np.empty(len(windows), dtype=np.int64)
+    of_window[order] = row
+    return order[first], of_window
+
+
+def _only(windows: Windows, chosen: IntArray) -> Windows:
+    """Some of the windows, in that order; events of the others have none."""
+    number = np.full(len(windows) + 1, NONE, dtype=np.int32)
+    number[chosen] = np.arange(len(chosen))
+    return replace(
+        windows,
+        start_ns=windows.start_ns[chosen],
+        end_ns=windows.end_ns[chosen],
+        step=windows.step[chosen],
+        region=windows.region[chosen],
+        of=number[windows.of],
+    )

@@ -69,7 +69,7 @@ class Detector:
             bad=median_of_region(windows.region, bad),
             kind=median_of_region(windows.region, kind),
             kinds=self.card.kinds,
-            is_unknown=self.novelty.are_unknown(inputs.features),
+            is_unknown=self.novelty.are_unknown(inputs.features[inputs.shown])[inputs.row],
             is_single=are_single(windows.region, bad, self.card.threshold),
             each_bad=bad,
             threshold=self.card.threshold,
@@ -78,14 +78,17 @@ class Detector:
         )
 
     def raw(self, inputs: Inputs) -> tuple[FloatArray, FloatArray]:
-        """P(bad), shape (windows,), and P(kind), shape (windows, kinds), of each window by itself."""
+        """P(bad), shape (windows,), and P(kind), shape (windows, kinds), of each window.
+
+        The forest's word is on the window itself, the network's on the one that stands for it.
+        """
         if not len(inputs.windows):
             return np.zeros(0), np.zeros((0, len(self.card.kinds)))
         events = inputs.events
         by_forest = self.forest.run(features=inputs.features.astype(np.float32))
         by_network = self.network.run(token=events.token.astype(np.int64), figures=events.figures.astype(np.float32))
-        bad = combine_bad(self.card.votes, by_forest.bad, by_network.bad)
-        return bad, bad[:, None] * combine_kind(self.card.votes, by_forest.kind, by_network.kind)
+        bad = combine_bad(self.card.votes, by_forest.bad, by_network.bad[inputs.row])
+        return bad, bad[:, None] * combine_kind(self.card.votes, by_forest.kind, by_network.kind[inputs.row])
 
     def explain(self, inputs: Inputs, windows: IntArray) -> tuple[tuple[Reason, ...], ...]:
         """For each of `windows` (indices) the features that raise its P(bad) most. Raises DetectorError as `score`."""

@@ -11,10 +11,12 @@ from pathlib import Path
 import numpy as np
 
 from bench.detector.rule_scores import rule_scores
-from torchtraceap.analyzer.detector.features.schema import NAMES
-from torchtraceap.analyzer.detector.inputs import SCHEMA, make_inputs
+from torchtraceap.analyzer.detector.features.schema import NAMES, compute
+from torchtraceap.analyzer.detector.inputs import SCHEMA
 from torchtraceap.analyzer.detector.model import Windows
+from torchtraceap.analyzer.detector.sequence import sequences
 from torchtraceap.analyzer.detector.training.dataset import Dataset
+from torchtraceap.analyzer.detector.windows import cut
 from torchtraceap.analyzer.timeline.build import build_timeline
 from torchtraceap.analyzer.timeline.model import Timeline
 from torchtraceap.analyzer.trace.model import BoolArray, Trace
@@ -79,13 +81,13 @@ def _find_spoilage(timeline: Timeline, cleaned: Cleaned, origin: Origin) -> dict
 
 
 def _rows(timeline: Timeline, spoilage: Mapping[str, Spoilage], origin: Origin, variant: str) -> Dataset:
-    inputs = make_inputs(timeline)
-    windows = inputs.windows
+    windows = cut(timeline)
     if not len(windows):
         raise ValueError(f"no windows in a trace of {origin.family} on {origin.device} ({variant})")
     kinds = tuple(sorted(all_faults()))
     places = [kinds.index(slug) for slug in spoilage]
     kept = _kept(windows)
+    events = sequences(timeline, windows)
     labels = label_windows(timeline, windows, list(spoilage.values()))
     label, injected = np.zeros((len(windows), len(kinds))), np.zeros((1, len(kinds)), dtype=np.bool_)
     label[:, places] = labels.share
@@ -94,9 +96,9 @@ def _rows(timeline: Timeline, spoilage: Mapping[str, Spoilage], origin: Origin, 
         schema=SCHEMA,
         kinds=np.array(kinds),
         feature_names=np.array(NAMES),
-        features=inputs.features[kept].astype(np.float16),
-        token=inputs.events.token[kept],
-        figures=inputs.events.figures[kept],
+        features=compute(timeline, windows)[kept].astype(np.float16),
+        token=events.token[kept],
+        figures=events.figures[kept],
         label=label[kept].astype(np.float16),
         cost=labels.cost[kept].astype(np.float32),
         rule_score=rule_scores(timeline, windows, kinds)[kept].astype(np.float16),

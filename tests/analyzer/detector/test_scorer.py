@@ -23,6 +23,7 @@ from torchtraceap.analyzer.detector.features.schema import NAMES
 from torchtraceap.analyzer.detector.inputs import Inputs, make_inputs
 from torchtraceap.analyzer.detector.model import EventSequences, Windows
 from torchtraceap.analyzer.detector.scorer import Detector, DetectorError
+from torchtraceap.analyzer.detector.sequence import sequences
 from torchtraceap.analyzer.timeline.build import build_timeline
 
 
@@ -51,7 +52,7 @@ def inputs_of(features, region):
     events = EventSequences(
         np.zeros((count, 48), dtype=np.uint16), np.zeros((count, 48, CHANNEL_COUNT), dtype=np.float16)
     )
-    return Inputs(windows, np.array(features, dtype=np.float64), events)
+    return Inputs(windows, np.array(features, dtype=np.float64), events, np.arange(count), np.arange(count))
 
 
 def features_with(column, values):
@@ -119,6 +120,16 @@ def test_inputs_are_rounded_as_those_learned_from():
     features = make_inputs(timeline_of()).features
     known = ~np.isnan(features)
     assert np.array_equal(features[known], features[known].astype(np.float16).astype(np.float64))
+
+
+def test_the_network_reads_one_window_of_each_region():
+    timeline = timeline_of(steps=3)
+    inputs = make_inputs(timeline)
+    windows = inputs.windows
+    assert len(inputs.events.token) == len(inputs.shown) == len(windows.regions) < len(windows)
+    assert np.array_equal(windows.region[inputs.shown][inputs.row], windows.region)
+    assert set(windows.step[inputs.shown].tolist()) == {1}
+    assert np.array_equal(inputs.events.token, sequences(timeline, windows).token[inputs.shown])
 
 
 @pytest.mark.parametrize("name", [CARD, FOREST, NETWORK, NOVELTY])

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from tests.analyzer.detector.models import save_models
+from tests.analyzer.detector.models import save_forest, save_models
+from torchtraceap.analyzer.detector.card import FOREST
 from torchtraceap.analyzer.detector.scorer import Detector
 
 from .cli import LEAVES, TRACE, torchtraceap
@@ -36,6 +37,14 @@ def test_windows_come_with_their_places_when_asked_for(models):
     assert any(row["location"] and row["location"]["path"] == "src/vit.py" for row in rows)
     (finding,) = (one for one in report["findings"] if one["severity"] != "hint")
     assert any(one["id"] == "detector" for one in finding["evidence"])
+
+
+def test_what_no_rule_explains_is_a_hint_on_its_line(models):
+    save_models(models)
+    save_forest(models / FOREST, {}, bias=3.0)
+    hints = [line for line in analyzed("--select", "TAP991").splitlines() if "[unexplained-hot-window]" in line]
+    assert hints
+    assert all(line.startswith("src/") and ": hint: the detector takes this part" in line for line in hints)
 
 
 def test_without_it_findings_have_the_word_of_their_rules_alone(models):

@@ -5,8 +5,9 @@
 P(kind) and P(bad) are means over the windows that hold the finding, weighed by its time in each; "usual" is the share
 of the windows learned from, that of a kind no less than 2 %. That windows are bad says nothing for one reason among
 many, so P(bad) only ever lowers. These are the sums of naive Bayes, where independent voices weigh 1; rule and detector
-read the same events, so the detector's weighs less, and `MOST` bounds what it may change: no rule that is sure of
-itself becomes a hint by the detector's word alone. The weights are set, not fitted.
+read the same events, so the detector's weighs less, and `MOST` bounds what it may change: no rule that says 0.7 or
+more becomes a hint by the word of the detector, which takes one kind in five for another. The weights are set, not
+fitted.
 
 What is not a matter of probability has one voice: statements about the recording, and what only the source can tell.
 So has a finding of a kind that the detector has not learned, or in windows that are unlike all that it has.
@@ -27,7 +28,7 @@ from .model import WindowScores
 
 KIND_WEIGHT = 0.4
 BAD_WEIGHT = 0.25
-MOST = 2.0
+MOST = 0.8
 """Of the logit: the detector's whole say."""
 SUREST = 0.98
 """A rule that says 1 means this: something may always be mistaken."""

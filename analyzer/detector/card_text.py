@@ -27,8 +27,8 @@ Made from `analyzer/detector/model/card.json` by `torchtraceap train detector --
 
 A forest of random trees on {len(card.features)} features of a window and a small network on its events (up to
 {card.length}, with {len(card.channels)} figures each) say how likely a window of a trace is to show a performance
-anti-pattern, and which of {len(card.kinds)} kinds it is. Their votes are weighed by a logistic regression that was fitted on families of
-models that neither had learned from:
+anti-pattern, and which of {len(card.kinds)} kinds it is. Their votes are weighed by a logistic regression that was
+fitted on families of models that neither had learned from:
 
     logit P(bad)     = {votes.bad_forest:.3f} logit forest + {votes.bad_network:.3f} logit network {votes.bad_bias:+.3f}
     log P(kind|bad)  = {votes.kind_forest:.3f} log forest + {votes.kind_network:.3f} log network + constant

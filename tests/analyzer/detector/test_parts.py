@@ -9,7 +9,7 @@ import pytest
 from tests.analyzer.detector.scored import layers, region_of, scores_of
 from tests.builders import TraceBuilder
 from torchtraceap.analyzer.detector.parts import anchors, odd_parts, summarize_parts, usual_parts
-from torchtraceap.analyzer.detector.windows import cut
+from torchtraceap.analyzer.detector.windows import MOST_STEPS, cut
 from torchtraceap.analyzer.timeline.build import build_timeline
 from torchtraceap.analyzer.timeline.select import typical_step
 from torchtraceap.analyzer.trace.model import NONE
@@ -25,7 +25,7 @@ def test_the_typical_step_is_told_part_by_part(timeline):
     parts = usual_parts(timeline, scores_of(timeline, {bad: 0.9}))
     assert len(parts) == len(cut(timeline).regions)
     assert {part.step for part in parts} == {typical_step(timeline)}
-    assert all(part.steps == len(timeline.steps.steady) for part in parts)
+    assert all(part.steps == MOST_STEPS for part in parts)
     assert sum(part.share for part in parts) == pytest.approx(1.0)
     assert parts[0].start_ns == 0
     assert all(one.end_ns == other.start_ns for one, other in pairwise(parts))

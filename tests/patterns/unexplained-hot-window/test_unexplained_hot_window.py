@@ -11,6 +11,7 @@ from torchtraceap.analyzer.antipatterns import AntiPatternDetector
 from torchtraceap.analyzer.assess import price_all
 from torchtraceap.analyzer.detected import Options
 from torchtraceap.analyzer.detector.session import DetectorError
+from torchtraceap.analyzer.detector.windows import MOST_STEPS
 from torchtraceap.analyzer.findings import Severity
 from torchtraceap.analyzer.patterns.base import Candidate, FixKind, Occurrence, Pattern
 from torchtraceap.analyzer.patterns.unexplained_hot_window import PATTERN
@@ -58,7 +59,7 @@ def test_it_stands_where_the_time_is_spent(timeline):
     anchors = [one.anchor for one in detected.candidate.occurrences]
     trace = timeline.trace
     assert {trace.names[trace.name[row]] for row in anchors} == {"aten::linear"}
-    assert len({int(timeline.steps.of[row]) for row in anchors}) == len(timeline.steps.steady)
+    assert len({int(timeline.steps.of[row]) for row in anchors}) == MOST_STEPS
 
 
 def test_neighbours_are_one_finding_told_by_the_dearest(timeline):

@@ -42,7 +42,7 @@ check: $(VENV)/.dev
 	$(BIN)/pytest tests/test_layout.py
 
 bench: $(VENV)/.bench
-	@failed=; for name in parse rules replay server index drift truth projects cases codemap record attention; do \
+	@failed=; for name in parse rules replay server index drift truth projects cases codemap record attention detector detector.cost; do \
 	  echo "== bench.$$name"; $(BIN)/python -m bench.$$name || failed="$$failed $$name"; \
 	done; \
 	[ -z "$$failed" ] || { echo "targets missed in:$$failed"; exit 1; }

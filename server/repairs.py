@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from ..analyzer.figures import format_ms
@@ -24,6 +24,8 @@ WHOLE_S = 3600.0
 REST_AFTER_S = 0.3
 SHARE_S = 0.04
 """When the source worker turns to findings that nobody waits for, and for how long at a time."""
+SETTLED_S = 0.15
+"""So long after its last event a file counts as written."""
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +42,7 @@ class Repairs:
         self._changed = changed
         self._tasks: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._saved: dict[tuple[str, str], asyncio.Event] = {}
+        self._settling: dict[tuple[str, str], asyncio.TimerHandle] = {}
 
     def recheck(self, folder: Folder, path: str) -> None:
         """Look again at what a file that was saved has to do with. A save meanwhile makes it look once more."""
@@ -50,7 +53,16 @@ class Repairs:
             self._tasks[key] = asyncio.create_task(self._recheck(folder, path, self._saved[key]))
 
     def file_changed(self, folder: Folder, path: str) -> None:
-        """A file that no editor has open was written or deleted."""
+        """A file that no editor has open was written or deleted. It is read once nothing has happened to it for a
+        moment: many programs empty a file before they write it."""
+        key = (folder.uri, path)
+        if (timer := self._settling.get(key)) is not None:
+            timer.cancel()
+        loop = asyncio.get_running_loop()
+        self._settling[key] = loop.call_later(SETTLED_S, self._look, folder, path)
+
+    def _look(self, folder: Folder, path: str) -> None:
+        self._settling.pop((folder.uri, path), None)
         file = folder.root / path
         text = _read(file)
         if text is None:
@@ -114,11 +126,18 @@ class Repairs:
                 path = confirmation.location.path
                 meanwhile = differences(texts[path], folder.state.text(path) or "") if path in texts else ()
                 is_changed |= folder.state.confirm(seen.id, confirmation, meanwhile)
-            elif seen.is_confirmed or _is_deleted(seen.finding):
+            elif (seen.is_confirmed or _is_deleted(seen.finding)) and self._is_still(folder, seen.finding, texts):
                 is_changed |= _repair(folder, seen)
         if is_changed:
             self._changed(folder)
         return len(confirmations)
+
+    def _is_still(self, folder: Folder, finding: Finding, texts: Mapping[str, str]) -> bool:
+        """Whether the text that was asked about is what is there: what is missing from a half-written one is not fixed,
+        and the file's next event has it looked at again."""
+        path = finding.location.path if finding.location else ""
+        present = self._text(folder, path) if path in texts else None
+        return present is None or present == texts[path]
 
     async def _ask(
         self, folder: Folder, batch: Sequence[Seen], within_s: float = WHOLE_S

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import cycle
 from pathlib import Path
 
@@ -30,7 +30,34 @@ def record(job: Job, device: torch.device = _CPU, steps: int = STEPS, warm_up: i
     Returns the document that torch.profiler exports, with stacks, shapes and memory, and with the ranges of `marks`.
     Whatever the job raises comes through.
     """
-    torch.set_num_threads(1)
+    with _settings_restored():
+        # Under autocast devices do not take nn.MultiheadAttention's unfused path for inference; the CPU alone would.
+        torch.backends.mha.set_fastpath_enabled(False)
+        torch.set_num_threads(1)
+        return _recorded(job, device, steps, warm_up)
+
+
+@contextmanager
+def _settings_restored() -> Iterator[None]:
+    """What jobs and faults set for the whole process is as before afterwards, also where a job raises."""
+    threads, fast_path = torch.get_num_threads(), torch.backends.mha.get_fastpath_enabled()
+    benchmark = torch.backends.cudnn.benchmark
+    tf32 = torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32
+    anomaly, checks_nan = torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()
+    deterministic = torch.are_deterministic_algorithms_enabled()
+    warns = torch.is_deterministic_algorithms_warn_only_enabled()
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+        torch.backends.mha.set_fastpath_enabled(fast_path)
+        torch.backends.cudnn.benchmark = benchmark
+        torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32 = tf32
+        torch.autograd.set_detect_anomaly(anomaly, checks_nan)
+        torch.use_deterministic_algorithms(deterministic, warn_only=warns)
+
+
+def _recorded(job: Job, device: torch.device, steps: int, warm_up: int) -> bytes:
     program = _Program(job, device, (steps + warm_up) * job.accumulate)
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if device.type == "cuda" else [])]
     plan = schedule(wait=0, warmup=warm_up, active=steps, repeat=1)
@@ -87,8 +114,6 @@ class _Program:
     def __init__(self, job: Job, device: torch.device, batches: int) -> None:
         self.job, self.device = job, device
         self.model = _prepared(job).to(device)
-        # Under autocast devices do not take nn.MultiheadAttention's unfused path for inference; the CPU alone would.
-        torch.backends.mha.set_fastpath_enabled(False)
         if device.type == "cuda":
             torch.backends.cudnn.benchmark = job.cudnn_benchmark
             torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = job.tf32

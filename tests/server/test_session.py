@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from pathlib import Path
 
@@ -208,6 +209,19 @@ async def test_an_unopened_file_changed_on_disk_is_looked_at_again(client: Clien
     model.write_text("# moved\n" + SOURCE.replace("slow", "fast"))
     await until(lambda: not client.diagnostics[uri], "the diagnostic to go")
     model.unlink()
+
+
+async def test_a_file_that_is_empty_for_a_moment_is_not_fixed(client: Client, project: Path, model: Path) -> None:
+    """Many programs empty a file, then write it."""
+    write_trace(project / "runs" / "a.json", report(slow()))
+    await begin(client, project)
+    uri = model.as_uri()
+    await until(lambda: shown(client, uri), "the diagnostic")
+    for moved, gap_s in enumerate((0.0, 0.01, 0.02, 0.03, 0.05), start=1):
+        with model.open("w") as file:
+            await asyncio.sleep(gap_s)
+            file.write("# moved\n" * moved + SOURCE)
+        await until(lambda line=4 + moved: shown(client, uri) == [("slow", line, 8, 12)], "the moved diagnostic")
 
 
 async def test_closing_without_saving_goes_back_to_the_file(client: Client, project: Path, model: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from bench.corpus.job import Job, Loading, Moment, Transfer  # noqa: E402
+from bench.corpus.job import Job, Loading, Moment, Step, Transfer  # noqa: E402
 from bench.corpus.running import record  # noqa: E402
 from bench.corpus.simulator.document import Event, parse  # noqa: E402
 from tests.bench.corpus.tiny import tiny_job  # noqa: E402
@@ -108,3 +108,19 @@ def test_convolutions_run_in_channels_last_unless_the_job_says_no() -> None:
         job.hook(Moment.AFTER_FORWARD, lambda step, seen=seen: seen.append(step.inputs[0].stride()[1] == 1))
         record(job, steps=1, warm_up=0)
         assert seen == [channels_last]
+
+
+def test_settings_of_the_process_are_as_before() -> None:
+    def spoil(step: Step) -> None:
+        torch.autograd.set_detect_anomaly(True)
+        torch.use_deterministic_algorithms(True, warn_only=True)
+        raise ZeroDivisionError
+
+    before = torch.backends.mha.get_fastpath_enabled(), torch.get_num_threads()
+    job = tiny_job()
+    job.hook(Moment.BEFORE_FORWARD, spoil)
+    with pytest.raises(ZeroDivisionError):
+        record(job, steps=1, warm_up=1)
+    assert (torch.backends.mha.get_fastpath_enabled(), torch.get_num_threads()) == before
+    assert not torch.is_anomaly_enabled()
+    assert not torch.are_deterministic_algorithms_enabled()

@@ -36,7 +36,7 @@ def train() -> None:
 )
 @click.option("--page", type=click.Path(dir_okay=False, path_type=Path), help="Write the card there as a page, too.")
 @click.option("--seed", default=0, show_default=True, help="The same seed and corpus give the same models.")
-@click.option("--epochs", type=click.IntRange(1), help="Passes of the network over the corpus.  [default: 40]")
+@click.option("--epochs", type=click.IntRange(1), help="Passes of the network over the corpus.  [default: 30]")
 @click.option("--threads", type=click.IntRange(1), default=2, show_default=True)
 def detector(corpus: Path, out: Path, page: Path | None, seed: int, epochs: int | None, threads: int) -> None:
     """Train the detector on a corpus of labelled traces, and print how well it does on what it has not seen.

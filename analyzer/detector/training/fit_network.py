@@ -18,7 +18,7 @@ from .dataset import Dataset
 from .network import Network, Sizes
 from .targets import Targets, kind_weights
 
-EPOCHS = 40
+EPOCHS = 30
 _RATE = 3e-3
 _WARM_UP = 0.05
 """Share of the training in which the rate rises."""

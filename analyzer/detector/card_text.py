@@ -99,7 +99,7 @@ def _making(card: Card) -> str:
     made_with = ", ".join(f"{name} {version}" for name, version in card.made_with.items())
     return f"""## Making it again
 
-    python -m bench.corpus build
+    python -m bench.corpus
     torchtraceap train detector --corpus bench/corpus/features --out analyzer/detector/model --seed {card.seed}
 
 Made with {made_with}."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -14,7 +13,6 @@ from ..marks import on_host, to_device
 from .shared.places import after_layers, on_inputs
 
 SLUG = "built-on-host-then-moved"
-Build = Callable[[Tensor], Tensor]
 
 
 def apply(job: Job, rng: random.Random) -> bool:

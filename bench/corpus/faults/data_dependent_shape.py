@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -14,8 +13,6 @@ from .shared.chance import count
 from .shared.places import after_layers, after_model, by_sample
 
 SLUG = "data-dependent-shape"
-Pick = Callable[[Tensor], Tensor]
-"""A tensor to a scalar that gradients flow through."""
 
 
 def apply(job: Job, rng: random.Random) -> bool:

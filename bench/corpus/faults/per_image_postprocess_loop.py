@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -16,7 +15,6 @@ from .shared.places import largest
 
 SLUG = "per-image-postprocess-loop"
 _CANDIDATES = 64
-ReadOne = Callable[[Tensor], list[float]]
 
 
 def _read_best(one: Tensor) -> list[float]:

@@ -11,8 +11,7 @@ from torchtraceap.analyzer.trace.model import BoolArray
 
 from ..fault import Fault
 from ..job import Job
-from ..surgery import find
-from .shared.dtypes import HALF
+from .shared.layouts import without_channels_last
 from .shared.operators import convolutions
 
 SLUG = "volumetric-layout"
@@ -20,12 +19,7 @@ SLUG = "volumetric-layout"
 
 def apply(job: Job, rng: random.Random) -> bool:
     """Nets that are made for channels last, by their dense convolutions."""
-    dense = find(job.model, nn.Conv3d, lambda conv: conv.groups == 1 and max(conv.kernel_size) > 1)
-    if not job.channels_last or job.autocast not in HALF or len(dense) < 2:
-        return False
-    job.channels_last = False
-    job.settings[SLUG] = "NCDHW"
-    return True
+    return without_channels_last(job, SLUG, nn.Conv3d, "NCDHW")
 
 
 def spoils(timeline: Timeline) -> BoolArray:

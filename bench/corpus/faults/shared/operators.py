@@ -6,13 +6,12 @@ from collections.abc import Collection
 
 import numpy as np
 
-from torchtraceap.analyzer.timeline.columns import is_among
 from torchtraceap.analyzer.timeline.convolution_calls import backward_rows, convolution_calls
 from torchtraceap.analyzer.timeline.model import Timeline
 from torchtraceap.analyzer.timeline.select import backward_of, outermost
-from torchtraceap.analyzer.trace.model import BoolArray, IntArray
+from torchtraceap.analyzer.trace.model import BoolArray
 
-from .rows import no_rows, under
+from .rows import named, no_rows, under
 
 
 def convolutions(timeline: Timeline, axes: int) -> BoolArray:
@@ -26,20 +25,14 @@ def convolutions(timeline: Timeline, axes: int) -> BoolArray:
 
 def parents_named(timeline: Timeline, name: str, parents: Collection[str]) -> BoolArray:
     """Host events of a name, with all they run, of which one of those around them has one of the other names."""
-    trace = timeline.trace
-    within = under(timeline, is_among(trace.name, _numbers(timeline, parents)))
-    return under(timeline, is_among(trace.name, _numbers(timeline, (name,))) & within)
+    within = under(timeline, named(timeline, parents.__contains__))
+    return under(timeline, named(timeline, lambda its: its == name) & within)
 
 
 def within_modules(timeline: Timeline, module: str, names: Collection[str]) -> BoolArray:
     """Operators of some names, with all they run and their backward, that calls of a class of modules hold."""
-    trace = timeline.trace
-    calls = [i for i, name in enumerate(trace.names) if name.startswith(f"nn.Module: {module}_")]
-    found = is_among(trace.name, _numbers(timeline, names)) & under(timeline, is_among(trace.name, calls))
+    calls = named(timeline, lambda name: name.startswith(f"nn.Module: {module}_"))
+    found = named(timeline, names.__contains__) & under(timeline, calls)
     forward = outermost(timeline, np.flatnonzero(found))
     found[np.concatenate([forward, *backward_of(timeline, forward)])] = True
     return under(timeline, found)
-
-
-def _numbers(timeline: Timeline, names: Collection[str]) -> IntArray:
-    return np.array([i for i, name in enumerate(timeline.trace.names) if name in names], dtype=np.int64)

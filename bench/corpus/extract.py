@@ -73,8 +73,11 @@ def _read(document: bytes) -> Trace:
 def _find_spoilage(timeline: Timeline, cleaned: Cleaned, origin: Origin) -> dict[str, Spoilage]:
     """By kind; of the kinds that are facts only those that show."""
     where = "cpu" if timeline.is_cpu_only else "device"
-    is_fact = {slug: fault.spoils for slug, fault in all_faults().items() if fault.is_fact and where in fault.on}
-    facts = {slug: spoils for slug, spoils in is_fact.items() if spoils is not None}
+    facts = {
+        slug: fault.spoils
+        for slug, fault in all_faults().items()
+        if fault.is_fact and where in fault.on and fault.spoils is not None
+    }
     rules = {slug: all_faults()[slug].spoils for slug in origin.injected if slug not in facts}
     found = find_spoilage(timeline, cleaned.spoiled, rules, facts)
     return {slug: kind for slug, kind in found.items() if slug in rules or len(kind.device)}

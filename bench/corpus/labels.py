@@ -62,8 +62,9 @@ def find_spoilage(
     ranges, others, found = tuple(ranges), nothing.copy(), {}
     for slug, spoils in rules.items():
         by_rule = spoils(timeline) if spoils is not None else nothing
-        is_spoiled = _grown(timeline, _in_ranges(timeline, [part for part in ranges if part.slug == slug]) | by_rule)
-        found[slug] = _spoilage(timeline, [part for part in ranges if part.slug == slug], is_spoiled, by_rule)
+        its = [part for part in ranges if part.slug == slug]
+        is_spoiled = _grown(timeline, _in_ranges(timeline, its) | by_rule)
+        found[slug] = _spoilage(timeline, its, is_spoiled, by_rule)
         others |= is_spoiled
     for slug, tells in (facts or {}).items():
         by_rule = tells(timeline) & ~others

@@ -96,7 +96,7 @@ class Clock:
         """Write the start of a recorded event at the clock."""
         args = event.args
         if call is not None and not isinstance(args, UnsetType):
-            args = _with_inputs(args, call)
+            args = with_inputs(args, call)
         new = Event("X", name or event.name, event.cat, self.pid, self.tid, round(self.clock, 3), 0.0, args=args)
         self.events.append(new)
         return new
@@ -185,7 +185,7 @@ class Clock:
         return Kernel(f"Memcpy {direction} ({ends})", duration, work=Work.MEMCPY, call=call, bytes=size_bytes)
 
 
-def _with_inputs(args: Args, call: Call) -> Args:
+def with_inputs(args: Args, call: Call) -> Args:
     """The arguments with a call's multiplied sizes."""
     return Args(
         external_id=args.external_id,

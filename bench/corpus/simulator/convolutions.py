@@ -15,7 +15,7 @@ from .kernels import Kernel, Plan
 from .library import HALF, Library
 from .roofline import Roofline
 from .settings import JobSettings
-from .shapes import Call
+from .shapes import Call, is_channels_last, numbers
 
 
 class ConvolutionKernels:
@@ -168,7 +168,7 @@ class _Convolution:
         data, weight = call.shape(0), call.shape(1)
         if len(data) < 3 or len(weight) != len(data):
             return None
-        stride, padding, dilation, extra = (_numbers(call.value(at)) for at in (3, 4, 5, 7))
+        stride, padding, dilation, extra = (numbers(call.value(at)) for at in (3, 4, 5, 7))
         transposed = call.value(6) == "True"
         output = convolution_output(data, weight, transposed, stride, padding, dilation, extra)
         if output is None:
@@ -216,9 +216,5 @@ class _Convolution:
 
 
 def _is_channels_last(sizes: Dims, strides: Dims) -> bool:
-    """Whether the channels are the innermost axis in memory."""
-    return len(sizes) >= 4 and len(strides) == len(sizes) and strides[1] == 1 and prod(sizes[2:]) > 1 and sizes[1] > 1
-
-
-def _numbers(text: str) -> Dims:
-    return tuple(int(word) for word in text.strip("[]").split(",") if word.strip()) if text.startswith("[") else ()
+    """The same for a convolution's tensors: with one place only, the layouts are one."""
+    return is_channels_last(sizes, strides) and prod(sizes[2:]) > 1

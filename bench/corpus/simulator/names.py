@@ -19,7 +19,6 @@ ELEMENT = {
 }
 _CUDA_ELEMENT = {"c10::Half": "__half", "c10::BFloat16": "__nv_bfloat16"}
 _AT = "at::native::"
-_TILES_N = {32: "TN", 64: "TN"}
 
 
 def element_of(dtype: str) -> str:

@@ -19,7 +19,7 @@ from .pointwise import NAMED, POINTWISE, REDUCTIONS
 from .roofline import Roofline, moving_kernel
 from .selections import NMS, SelectingKernels
 from .settings import JobSettings
-from .shapes import Call, is_channels_last
+from .shapes import Call, is_channels_last, numbers
 
 ALLOCATING = frozenset(("empty", "empty_strided", "empty_like", "new_empty", "new_empty_strided", "resize", "set"))
 _WITHOUT_WORK = ALLOCATING | frozenset(
@@ -267,7 +267,7 @@ def _growth(op: str, call: Call) -> float:
     sizes, wanted = call.shape(0), call.value(1)
     if not wanted.startswith("[") or len(sizes) < 3:
         return 1.0
-    target = prod(int(word) for word in wanted.strip("[]").split(",") if word.strip())
+    target = prod(numbers(wanted))
     return target / max(1, prod(sizes[2:])) / 4.0
 
 

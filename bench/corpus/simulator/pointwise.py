@@ -19,7 +19,6 @@ class Pointwise:
     """With `{T}` for the element type."""
     inputs: int = 1
     """Tensors read."""
-    written: int = 1
 
 
 def _by_kernel(kernel: str, inputs: int = 1) -> Pointwise:

@@ -8,7 +8,7 @@ from msgspec import UnsetType
 
 from ..marks import ACT, ON_HOST, SPOILED
 from .calls import Mark, Node
-from .clock import ClockParts
+from .clock import ClockParts, with_inputs
 from .collectives import collective
 from .device import Memory
 from .document import Args, Event
@@ -183,12 +183,7 @@ class Program(Host):
         into = act.name == "htod"
         pinned = act.is_set("pinned", default=not into)
         size = prod(call.shape(0)) * call.element_bytes(0)
-        like = Args(
-            dims=call.written_dims,
-            types=call.written_types,
-            strides=call.written_strides,
-            concrete=call.written_concrete,
-        )
+        like = with_inputs(Args(), call)
         opened = [self.synthetic("aten::to", like=like)]
         self.spend(1.5)
         opened.append(self.synthetic("aten::_to_copy", like=like))

@@ -18,7 +18,6 @@ from torchtraceap.analyzer.trace.model import Dims
 from .document import Args, Event
 
 _ANYTHING = msgspec.json.Decoder()
-_NO_RAW = Raw(b"")
 
 PARAMETERS_OF = {
     "aten::conv1d": (1, 2),
@@ -106,7 +105,7 @@ class Calls:
         """The call of an operator with these recorded arguments."""
         if isinstance(args.dims, UnsetType):
             return NO_CALL
-        kind = _PRODUCTS.get(name, -1) if name in _PRODUCTS else -2 if name in _SIZES_IN_TEXT else -1
+        kind = _PRODUCTS.get(name, -2 if name in _SIZES_IN_TEXT else -1)
         key = (bytes(args.dims), _text(args.strides), _text(args.types), _text(args.concrete), kind)
         call = self._known.get(key)
         if call is None:
@@ -217,6 +216,11 @@ def parameter_shapes(events: Iterable[Event]) -> frozenset[Dims]:
 def is_channels_last(sizes: Dims, strides: Dims) -> bool:
     """Whether a tensor's channels are the innermost axis in memory."""
     return len(sizes) >= 4 and len(strides) == len(sizes) and strides[1] == 1 and sizes[1] > 1
+
+
+def numbers(text: str) -> Dims:
+    """The numbers of a list that the profiler wrote as text; () where it is none."""
+    return tuple(int(word) for word in text.strip("[]").split(",") if word.strip()) if text.startswith("[") else ()
 
 
 def _text(raw: Raw | UnsetType) -> bytes:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +24,7 @@ from torchtraceap.codemap.record.extras import ExtraContext
 from torchtraceap.codemap.record.options import RecordOptions
 
 from ..results import Figure, Target, publish
+from ..timing import cpu_s
 
 if TYPE_CHECKING:
     from torchtraceap.codemap.record.attention import AttentionExtra
@@ -242,8 +242,8 @@ def _cost(name: str, model: Any, step: Callable[[Any], None]) -> Iterator[Figure
     plain: list[float] = []
     watched: list[float] = []
     for _ in range(TIMED_STEPS):
-        plain.append(_cpu_s(lambda: step(model)))
-        _watched(model, lambda: watched.append(_cpu_s(lambda: step(model))), 1)
+        plain.append(cpu_s(lambda: step(model))[0])
+        _watched(model, lambda: watched.append(cpu_s(lambda: step(model))[0]), 1)
     yield Figure(name, "step_cpu_ms", 1000 * min(plain))
     yield Figure(name, "watched_cpu_ms", 1000 * min(watched))
     yield Figure(name, "overhead_pct", 100 * (min(watched) / min(plain) - 1))
@@ -271,12 +271,6 @@ def _keys() -> list[Key]:
 def _columns(head: int) -> slice:
     width = WIDTH // HEADS
     return slice(head * width, (head + 1) * width)
-
-
-def _cpu_s(run: Callable[[], None]) -> float:
-    start_s = time.process_time()
-    run()
-    return time.process_time() - start_s
 
 
 if __name__ == "__main__":

@@ -7,17 +7,15 @@ the rules (`Timeline`) is not counted; what it is the first to ask of a timeline
 from __future__ import annotations
 
 import statistics
-import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
 
 from bench.folder import trace_named, traces_folder
 from bench.results import Figure, Target, show, target_of
+from bench.timing import cpu_s
 from torchtraceap.analyzer.detector.inputs import make_inputs
 from torchtraceap.analyzer.detector.scorer import Detector
-from torchtraceap.analyzer.detector.windows import cut
 from torchtraceap.analyzer.timeline.build import build_timeline
 from torchtraceap.analyzer.trace.read import read_trace
 
@@ -27,8 +25,6 @@ SHORT = ("S08", "S12")
 """Read in some 10 ms, which no share of could hold what is the same for every trace: their time itself is bounded."""
 TARGETS = {f"{name} detector_vs_read": Target(at_most=0.25) for name in NAMES if name not in SHORT}
 TARGETS |= {f"{name} detector_cpu_ms": Target(at_most=30.0) for name in SHORT}
-
-T = TypeVar("T")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -62,20 +58,13 @@ def measure(paths: Mapping[str, Path], detector: Detector) -> Iterator[Figure]:
 
 def _one_run(path: Path, detector: Detector) -> Iterator[tuple[str, float]]:
     """Each part and its CPU time in ms."""
-    read_ms, trace = _cpu_ms(lambda: read_trace(path))
-    yield "read", read_ms
+    read_s, trace = cpu_s(lambda: read_trace(path))
+    yield "read", 1000.0 * read_s
     timeline = build_timeline(trace)
-    yield "cut", _cpu_ms(lambda: cut(timeline))[0]
-    inputs_ms, inputs = _cpu_ms(lambda: make_inputs(timeline))
-    yield "features_and_events", inputs_ms
-    infer_ms, _ = _cpu_ms(lambda: detector.score_inputs(inputs))
-    yield "inference", infer_ms
-
-
-def _cpu_ms(act: Callable[[], T]) -> tuple[float, T]:
-    start = time.process_time()
-    result = act()
-    return 1000.0 * (time.process_time() - start), result
+    inputs_s, inputs = cpu_s(lambda: make_inputs(timeline))
+    yield "inputs", 1000.0 * inputs_s
+    infer_s, _ = cpu_s(lambda: detector.score_inputs(inputs))
+    yield "inference", 1000.0 * infer_s
 
 
 if __name__ == "__main__":

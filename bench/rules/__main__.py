@@ -7,11 +7,9 @@ it, and the dearest rules. A rule's time holds what it is the first to work out 
 from __future__ import annotations
 
 import sys
-import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TypeVar
 
 from torchtraceap.analyzer.patterns.registry import all_patterns
 from torchtraceap.analyzer.timeline.build import build_timeline
@@ -20,13 +18,12 @@ from torchtraceap.analyzer.trace.read import read_trace
 
 from ..folder import trace_named, traces_folder
 from ..results import Figure, Target, publish
+from ..timing import T, cpu_s
 
 NAMES = ("S01", "S02", "S05", "S06", "S08", "S10", "S11")
 RUNS = 3
 DEAREST = 5
 TARGETS = {"rules_vs_read": Target(at_most=0.5)}
-
-T = TypeVar("T")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -47,9 +44,9 @@ def _figures(name: str, path: Path) -> Iterator[Figure]:
     totals_s: list[float] = []
     for _ in range(RUNS):
         timeline = build_timeline(trace)
-        total_s, _ = _cpu_s(lambda: recognise(timeline))  # noqa: B023 - called at once
+        total_s, _ = cpu_s(lambda: recognise(timeline))  # noqa: B023 - called at once
         for pattern in patterns:
-            took_s, _ = _cpu_s(lambda: list(pattern.find(timeline)))  # noqa: B023
+            took_s, _ = cpu_s(lambda: list(pattern.find(timeline)))  # noqa: B023
             each_s[pattern.slug].append(took_s)
             total_s += took_s
         totals_s.append(total_s)
@@ -61,13 +58,7 @@ def _figures(name: str, path: Path) -> Iterator[Figure]:
 
 
 def _least_cpu_s(run: Callable[[], T]) -> tuple[float, T]:
-    return min((_cpu_s(run) for _ in range(RUNS)), key=lambda took: took[0])
-
-
-def _cpu_s(run: Callable[[], T]) -> tuple[float, T]:
-    start_s = time.process_time()
-    result = run()
-    return time.process_time() - start_s, result
+    return min((cpu_s(run) for _ in range(RUNS)), key=lambda took: took[0])
 
 
 if __name__ == "__main__":

@@ -53,7 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     dataset = Dataset.load(path)
     parts = split(dataset)
     whole = _of_variants(dataset, "full")
-    methods = (*ours(options.models), *baselines())
+    detector = Detector.load(options.models)
+    methods = (*ours(detector), *baselines())
     fit_all(methods, dataset, parts.training)
     judged = [judge(method, dataset, parts.test & whole) for method in methods]
     on_cpu = [judge(method, dataset, parts.test_on_cpu & whole) for method in methods]
@@ -74,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         details={f"{one.method}, 95 %": dict(one.bounds()) for one in judged},
     )
     if options.folder.is_dir():
-        _show_real(list(look(options.folder, Detector.load(options.models), options.last_look)))
+        _show_real(list(look(options.folder, detector, options.last_look)))
     return 0 if met else 1
 
 

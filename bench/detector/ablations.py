@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from torchtraceap.analyzer.detector.scorer import Detector
 from torchtraceap.analyzer.detector.training.dataset import Dataset
 from torchtraceap.analyzer.detector.training.split import split
 from torchtraceap.analyzer.detector.training.train import Settings, train
@@ -27,5 +27,6 @@ def retrained(dataset: Dataset, test: BoolArray, seed: int) -> list[Judged]:
         kept = np.flatnonzero(~is_left_out)
         with tempfile.TemporaryDirectory() as folder:
             train(dataset.take(kept), Path(folder), Settings(seed=seed), tell=print)
-            found.append(replace(judge(Shipped(name, Path(folder)), dataset, test), method=f"ours, {name}"))
+            method = Shipped(f"ours, {name}", Detector.load(Path(folder)))
+            found.append(judge(method, dataset, test))
     return found

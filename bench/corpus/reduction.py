@@ -23,7 +23,7 @@ class Reduction:
 
     def __init__(self, job: Job) -> None:
         parameters = [parameter for parameter in job.model.parameters() if parameter.requires_grad]
-        total_bytes = sum(map(_bytes_of, parameters))
+        total_bytes = sum(parameter.nbytes for parameter in parameters)
         self._buckets = _bucket_bytes(parameters[::-1], total_bytes * job.bucket_bytes / TYPICAL_BYTES)
         self._each_micro_step = EACH_MICRO_STEP in job.settings
         self._pending: list[int] = []
@@ -51,12 +51,8 @@ def _bucket_bytes(parameters: list[nn.Parameter], most_bytes: float) -> list[tup
     """How many parameters each bucket holds, and their bytes: a bucket is full once it has `most_bytes`."""
     buckets, count, size = [], 0, 0
     for parameter in parameters:
-        count, size = count + 1, size + _bytes_of(parameter)
+        count, size = count + 1, size + parameter.nbytes
         if size >= most_bytes:
             buckets.append((count, size))
             count = size = 0
     return [*buckets, (count, size)] if count else buckets
-
-
-def _bytes_of(parameter: nn.Parameter) -> int:
-    return parameter.numel() * parameter.element_size()

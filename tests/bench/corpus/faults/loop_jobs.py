@@ -104,11 +104,7 @@ class Recording:
     """A step of a job, or some."""
 
     def __init__(self, job: Job, steps: int = 1) -> None:
-        try:
-            self.document = record(job, steps=steps, warm_up=1)
-        finally:
-            torch.autograd.set_detect_anomaly(False)
-            torch.use_deterministic_algorithms(False)
+        self.document = record(job, steps=steps, warm_up=1)
         events = msgspec.json.decode(self.document, type=_Document).traceEvents
         self.events = sorted((event for event in events if event.ph == "X"), key=lambda event: (event.ts, -event.dur))
 

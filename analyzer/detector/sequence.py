@@ -7,12 +7,12 @@ device everything, after the call that launched it. Repeats that follow one anot
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 
+from ..timeline.columns import number_by_name
 from ..timeline.kernel_names import decode
 from ..timeline.model import Phase, Timeline
 from ..timeline.roofline import place
@@ -28,6 +28,7 @@ from ..trace.model import (
     Trace,
 )
 from . import vocabulary
+from .features.inputs import is_contiguous
 from .model import EventSequences, Windows
 from .spans import launch_moments
 
@@ -130,11 +131,11 @@ def _events(timeline: Timeline, windows: Windows) -> _Events:
         rows = np.flatnonzero(inside & (trace.cat == category))
         if which == _OPERATOR:
             rows = rows[_is_outer_or_leaf(timeline, rows)]
-        token[rows] = _by_name(trace, rows, word)
+        token[rows] = number_by_name(trace, rows, word)
         lane[rows] = which
     device = trace.rows(*DEVICE_CATEGORIES)
     device = device[inside[device]]
-    precision = _by_name(trace, device, _precision)
+    precision = number_by_name(trace, device, _precision)
     token[device] = vocabulary.kernels(timeline.kernel_class[device].astype(np.int64), precision)
     lane[device] = _DEVICE
     rows = np.flatnonzero(token != vocabulary.PADDING)
@@ -159,15 +160,6 @@ def _op_above(timeline: Timeline, ops: IntArray) -> Int32Array:
 
 def _precision(name: str) -> int:
     return int(decode(name).precision)
-
-
-def _by_name(trace: Trace, rows: IntArray, number: Callable[[str], int]) -> IntArray:
-    """A number for each of `rows` by its name; every name that occurs is asked once."""
-    names = trace.name[rows]
-    occurs = np.flatnonzero(np.bincount(names, minlength=len(trace.names)))
-    table = np.zeros(len(trace.names), dtype=np.int64)
-    table[occurs] = [number(trace.names[name]) for name in occurs.tolist()]
-    return table[names]
 
 
 def _runs(trace: Trace, events: _Events) -> tuple[IntArray, IntArray]:
@@ -283,7 +275,7 @@ def _facts_of(inputs: OpInputs) -> tuple[float, ...]:
     sparse = [
         (shape, stride)
         for shape, stride in zip(shapes, strides, strict=True)
-        if shape and len(shape) == len(stride) and not _is_dense(shape, stride)
+        if shape and len(shape) == len(stride) and not is_contiguous(shape, stride)
     ]
     matrices = [shape for shape in shapes if len(shape) in (2, 3)]
     return (
@@ -298,15 +290,6 @@ def _facts_of(inputs: OpInputs) -> tuple[float, ...]:
         float(any(size % 8 for shape in matrices for size in shape[-2:])),
         1.0,
     )
-
-
-def _is_dense(shape: tuple[int, ...], stride: tuple[int, ...]) -> bool:
-    expected = 1
-    for size, step in zip(reversed(shape), reversed(stride), strict=True):
-        if size != 1 and step != expected:
-            return False
-        expected *= size
-    return True
 
 
 def _is_channels_last(shape: tuple[int, ...], stride: tuple[int, ...]) -> bool:

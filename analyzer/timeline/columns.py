@@ -51,8 +51,17 @@ def quartiles(values: IntArray | FloatArray) -> tuple[float, float]:
 
 def is_named(trace: Trace, rows: Ids, question: Callable[[str], object]) -> BoolArray:
     """For each of `rows`, the answer to a question about its name; every name that occurs is asked once."""
+    return _by_name(trace, rows, lambda name: bool(question(name)), np.bool_)
+
+
+def number_by_name(trace: Trace, rows: Ids, number: Callable[[str], int]) -> IntArray:
+    """A number for each of `rows` by its name; every name that occurs is asked once."""
+    return _by_name(trace, rows, number, np.int64)
+
+
+def _by_name(trace: Trace, rows: Ids, fact: Callable[[str], int], kind: type[T]) -> np.ndarray[tuple[int], np.dtype[T]]:
     names = trace.name[rows]
     occurs = np.flatnonzero(np.bincount(names, minlength=len(trace.names)))
-    answer = np.zeros(len(trace.names), dtype=np.bool_)
-    answer[[name for name in occurs.tolist() if question(trace.names[name])]] = True
-    return answer[names]
+    table = np.zeros(len(trace.names), dtype=kind)
+    table[occurs] = [fact(trace.names[name]) for name in occurs.tolist()]
+    return table[names]

@@ -15,6 +15,7 @@ from enum import IntEnum
 import numpy as np
 
 from ..trace.model import DEVICE_CATEGORIES, NONE, Category, FloatArray, Int8Array, Int32Array, IntArray
+from .columns import number_by_name
 from .counters import Figure, counted
 from .kernel_names import Precision, decode
 from .memo import once
@@ -122,8 +123,7 @@ def _take_kernel_precision(timeline: Timeline, precision: IntArray, op: Int32Arr
     """Where a matrix kernel's name tells its precision (TF32 on fp32 tensors), that holds for its operator."""
     trace = timeline.trace
     rows = trace.rows(Category.KERNEL)
-    names, place_of = np.unique(trace.name[rows], return_inverse=True)
-    told = np.array([decode(trace.names[name]).precision for name in names.tolist()], dtype=np.int64)[place_of]
+    told = number_by_name(trace, rows, lambda name: decode(name).precision)
     telling = (told != Precision.UNKNOWN) & (op[rows] >= 0)
     precision[op[rows[telling]]] = told[telling]
 

@@ -43,7 +43,7 @@ def compute(view: View) -> FloatArray:
     regions = view.with_mark(Mark.COMPILED_REGION)
     regions = regions[trace.cat[regions] != Category.PYTHON_FUNCTION]
     region_window = of[regions]
-    times = view.by_name(regions, lambda name: max(region_id(name)[1], 0), 0)
+    times = view.by_name(regions, lambda name: max(region_id(name)[1], 0))
     compiles = view.with_mark(Mark.COMPILING)
     inner = view.timeline.tree.parent[compiles]
     outer_compile = is_among(inner, compiles)

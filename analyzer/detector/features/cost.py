@@ -81,12 +81,12 @@ def _matrix_columns(view: View, took_ns: FloatArray) -> dict[str, FloatArray]:
     is_matrix = among(view.kernel_class, MATRIX)
     rows, window, took_ns = view.device[is_matrix], view.device_window[is_matrix], took_ns[is_matrix]
     total = view.sum(window, took_ns)
-    precision = view.by_name(rows, lambda name: int(decode(name).precision), 0)
-    alignment = view.by_name(rows, lambda name: decode(name).alignment, 0)
+    precision = view.by_name(rows, lambda name: int(decode(name).precision))
+    alignment = view.by_name(rows, lambda name: decode(name).alignment)
     work_class = view.kernel_class[is_matrix]
     is_convolution = among(work_class, (_K.CONV_TENSOR_CORE, _K.CONV_SIMT))
-    is_odd = view.by_name(rows, _is_odd_algorithm, 0) > 0
-    is_naive = view.by_name(rows, _is_fallback, 0) > 0
+    is_odd = view.by_name(rows, _is_odd_algorithm) > 0
+    is_naive = view.by_name(rows, _is_fallback) > 0
 
     def share(which: np.ndarray, whole: FloatArray = total) -> FloatArray:
         return known(view.has_device, pct(view.sum(window, took_ns * which), whole))

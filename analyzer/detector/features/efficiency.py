@@ -52,7 +52,7 @@ def compute(view: View) -> FloatArray:
     """Shape (windows, features)."""
     rows, took_ns, window = costed_ops(view)
     flops, moved = view.timeline.costs.flops[rows], view.timeline.costs.bytes[rows]
-    work = _WORK[view.by_name(rows, families.family_of, 0)]
+    work = _WORK[view.by_name(rows, families.family_of)]
     kind = view.input_facts.column("kind", rows)
     busy = took_ns > 0
     total_flops, total_bytes = view.sum(window, flops), view.sum(window, moved)

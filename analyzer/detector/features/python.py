@@ -59,7 +59,7 @@ def compute(view: View) -> FloatArray:
     """Shape (windows, features)."""
     trace, frames = view.trace, view.frames
     window, own_ns = view.windows.of[frames], view.timeline.tree.self_ns[frames].astype(np.float64)
-    source = view.by_name(frames, _source_of, NONE)
+    source = view.by_name(frames, _source_of)
     is_known = source != NONE
     kinds = len(_SOURCES)
     key = window[is_known] * kinds + source[is_known]

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from ...timeline.columns import is_named
+from ...timeline.columns import is_named, number_by_name
 from ...timeline.model import KernelClass, Phase, Timeline
 from ...timeline.tree import enclosing
 from ...trace.model import NONE, BoolArray, Category, FloatArray, Int32Array, IntArray, OpInputs
@@ -52,7 +52,7 @@ class View:
     @cached_property
     def family(self) -> IntArray:
         """The place in `families.FAMILIES` of each of `ops`."""
-        return self.by_name(self.ops, families.family_of, 0)
+        return self.by_name(self.ops, families.family_of)
 
     @cached_property
     def device(self) -> IntArray:
@@ -262,13 +262,9 @@ class View:
 
     # Facts of names and inputs
 
-    def by_name(self, rows: IntArray, fact: Callable[[str], int], otherwise: int) -> IntArray:
-        """A number for each of `rows` by its name; every name that occurs is asked once."""
-        names = self.trace.name[rows]
-        table = np.full(len(self.trace.names), otherwise, dtype=np.int64)
-        for name in np.flatnonzero(np.bincount(names, minlength=len(table))).tolist():
-            table[name] = fact(self.trace.names[name])
-        return table[names]
+    def by_name(self, rows: IntArray, fact: Callable[[str], int]) -> IntArray:
+        """A number for each of `rows` by its name."""
+        return number_by_name(self.trace, rows, fact)
 
     def named(self, rows: IntArray, pattern: re.Pattern[str]) -> BoolArray:
         """For each of `rows`, whether `pattern` finds its name."""

@@ -62,7 +62,9 @@ class Repairs:
         self._settling[key] = loop.call_later(SETTLED_S, self._look, folder, path)
 
     def _look(self, folder: Folder, path: str) -> None:
-        self._settling.pop((folder.uri, path), None)
+        del self._settling[(folder.uri, path)]
+        if folder not in self._engine.folders or self._engine.document(folder, path) is not None:
+            return  # closed meanwhile, or opened: then the editor's text counts
         file = folder.root / path
         text = _read(file)
         if text is None:

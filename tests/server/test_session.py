@@ -10,6 +10,7 @@ import pytest
 from lsprotocol import types as lsp
 
 from torchtraceap.analyzer.findings import Hotspot, Related, Safety, Severity
+from torchtraceap.server.repairs import SETTLED_S
 
 from .clients import EDITORS, Client, actions, begin, change, edited, open_file, save, until
 from .reports import finding, place, report, write_trace
@@ -233,6 +234,20 @@ async def test_closing_without_saving_goes_back_to_the_file(client: Client, proj
     await until(lambda: shown(client, uri) == [("slow", 6, 8, 12)], "the shift")
     client.text_document_did_close(lsp.DidCloseTextDocumentParams(lsp.TextDocumentIdentifier(uri)))
     await until(lambda: shown(client, uri) == [("slow", 4, 8, 12)], "the old place")
+
+
+async def test_closing_and_opening_again_at_once_keeps_to_what_the_editor_has(
+    client: Client, project: Path, model: Path
+) -> None:
+    write_trace(project / "runs" / "a.json", report(slow()))
+    await begin(client, project)
+    uri = open_file(client, model)
+    await until(lambda: shown(client, uri), "the diagnostic")
+    client.text_document_did_close(lsp.DidCloseTextDocumentParams(lsp.TextDocumentIdentifier(uri)))
+    open_file(client, model, "\n\n" + SOURCE)
+    await until(lambda: shown(client, uri) == [("slow", 6, 8, 12)], "the place in the unsaved text")
+    await asyncio.sleep(2 * SETTLED_S)
+    assert shown(client, uri) == [("slow", 6, 8, 12)]
 
 
 async def test_the_newest_trace_wins_and_recurring_findings_say_so(client: Client, project: Path, model: Path) -> None:

@@ -19,7 +19,7 @@ MODULES = sorted(
     for path in (ROOT / "bench").rglob("*.py")
     if "def main(" in path.read_text("utf-8") and SUBJECTS not in path.parents
 )
-READ_TRACES = ("parse", "replay", "rules", "truth")
+READ_TRACES = ("detector.cost", "parse", "replay", "rules", "truth")
 
 
 def main_of(bench: str):

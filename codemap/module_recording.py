@@ -9,7 +9,7 @@ from ..analyzer.trace.recording import RecordedModule, Recording
 from .building.roots import MOST_LEVELS
 from .knowledge import Knowledge
 from .modules import At, Basis, Module, Tensor
-from .paths import common_ending, path_parts
+from .paths import by_basename, likest, path_parts
 from .statements import qualname_at
 
 _MOST_MODULES = 20_000
@@ -45,7 +45,8 @@ def recorded_models(recording: Recording, known: Knowledge, static: Sequence[Mod
     if len(tops) > _MOST_MODELS:
         notes.append(f"{len(tops) - _MOST_MODELS} more models of the recording are left out")
         del tops[_MOST_MODELS:]
-    files = tuple(_workspace_path(file, known) for file in recording.files)
+    named = by_basename(known.workspace.paths())
+    files = tuple(likest(file, named.get(path_parts(file)[-1], ())) for file in recording.files)
     conversion = _Conversion(below, cut, beside, files, known)
     return Recorded(
         tuple(conversion.module(top, top.path) for top in tops), tuple(top.path for top in tops), tuple(notes)
@@ -156,16 +157,3 @@ def _at(file: int, line: int, files: tuple[str, ...], known: Knowledge) -> At | 
     if not path or line <= 0:
         return None
     return At(path, line, qualname_at(known.file(path), line))
-
-
-def _workspace_path(file: str, known: Knowledge) -> str:
-    """The file of the workspace with the longest common ending; "" if none has its name, or several fit as well."""
-    parts = path_parts(file)
-    scored = [
-        (common_ending(parts, path_parts(path)), path)
-        for path in known.workspace.paths()
-        if path.rpartition("/")[2] == parts[-1]
-    ]
-    best = max((score for score, _ in scored), default=0)
-    fitting = [path for score, path in scored if score == best]
-    return fitting[0] if len(fitting) == 1 else ""

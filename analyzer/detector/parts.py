@@ -60,7 +60,11 @@ def usual_parts(timeline: Timeline, scores: WindowScores) -> tuple[Part, ...]:
 
 def odd_parts(timeline: Timeline, scores: WindowScores) -> tuple[Part, ...]:
     """Parts that are bad in one step only: anomalies, which say nothing about the next run."""
-    return _parts(timeline, scores, np.flatnonzero(scores.is_single & ~scores.is_unknown), scores.each_bad)
+    return _parts(timeline, scores, _odd(scores), scores.each_bad)
+
+
+def _odd(scores: WindowScores) -> IntArray:
+    return np.flatnonzero(scores.is_single & ~scores.is_unknown)
 
 
 def summarize_parts(timeline: Timeline, scores: WindowScores) -> DetectorSummary:
@@ -72,7 +76,7 @@ def summarize_parts(timeline: Timeline, scores: WindowScores) -> DetectorSummary
         windows=len(parts),
         bad=len(bad),
         unknown=sum(part.is_unknown for part in parts),
-        single=len(odd_parts(timeline, scores)),
+        single=len(_odd(scores)),
         worst=worst.name if worst else "",
         worst_probability=round(worst.bad, 3) if worst else 0.0,
         worst_kind=worst.kinds[0][0] if worst and worst.kinds else "",

@@ -130,6 +130,57 @@ class Fix:
     edits: tuple[TextEdit, ...]
 
 
+class Verdict(str, Enum):
+    """What becomes of a language model's answer."""
+
+    CONFIRMED = "confirmed"
+    """It agrees with itself when asked again, and with the first stage."""
+    UNCONFIRMED = "unconfirmed"
+    """It does not agree with itself, or was asked once only."""
+    DISAGREES = "disagrees"
+    """It agrees with itself, and not with the first stage."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A sentence of a language model whose every figure is that of the evidence named."""
+
+    text: str
+    evidence: tuple[str, ...]
+    """Ids of the finding's evidence, or of the rows that the diagnosis brings along."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What a language model says of a finding, checked. Its sentences are its own; its figures are the trace's."""
+
+    verdict: Verdict
+    pattern: str
+    """The slug that it names, or "none"."""
+    stage: Stage
+    cause: str
+    claims: tuple[Claim, ...]
+    claims_dropped: int
+    """Claims that were not shown since a figure in them was not that of the evidence they name."""
+    evidence: tuple[Evidence, ...]
+    """What the claims name beyond the finding's own evidence."""
+    fix: str
+    """Id of one of the finding's fixes, or of `edit`; "" if it recommends none."""
+    edit: Fix | None
+    """The edit that it proposes itself: always unsafe, and left out if it did not pass the checks."""
+    edit_refused: str
+    """Why an edit that it proposed was left out; "" if none was."""
+    confidence: str
+    """Its own word: "low", "medium" or "high"."""
+    agreement: float
+    """Share of the answers, over evidence in different orders, that name this pattern and fix; 0 to 1."""
+    answers: int
+    model: str
+    seconds: float
+    cut: tuple[str, ...] = ()
+    """What did not fit into the prompt, in words."""
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One occurrence of a pattern, with what it costs and what would be saved. The JSON report's element."""
@@ -147,7 +198,7 @@ class Finding:
     location: Location | None = None
     related: tuple[Related, ...] = ()
     fixes: tuple[Fix, ...] = ()
-    diagnosis: None = None
+    diagnosis: Diagnosis | None = None
     stage: Stage = Stage.IMPLEMENTATION
     removed_by: tuple[str, ...] = ()
     """Slugs of findings whose fix leaves little of this one."""

@@ -1,0 +1,1 @@
+"""What runs the language model: here in 4 bits, or at an endpoint that speaks OpenAI's protocol."""

@@ -7,6 +7,7 @@ import numpy as np
 from ..timeline.convolution_calls import flops_in, work_ns
 from ..timeline.model import Timeline
 from ..timeline.select import ops_named
+from ..trace.model import FloatArray, IntArray
 
 _PRODUCTS = ("aten::addmm", "aten::mm", "aten::bmm", "aten::baddbmm", "aten::linear", "aten::matmul")
 _MIN_FLOPS = 1e6
@@ -17,20 +18,25 @@ HALF_TYPES = ("c10::Half", "c10::BFloat16")
 
 
 def product_rate(timeline: Timeline, dtype: str) -> float:
-    """GFLOP/s at which half of the work in matrix products of the steady steps is done; NaN where nothing tells.
-
-    A product during which the thread was held up, as on a busy machine, leaves that rate as it is. Without products of
-    some size, half of the device's peak for tensors of `dtype`.
-    """
+    """The usual GFLOP/s of the steady steps' matrix products; NaN where nothing tells. Without products of some size,
+    half of the device's peak for tensors of `dtype`."""
     rows = ops_named(timeline, _PRODUCTS)
     flops, time_ns = np.nan_to_num(flops_in(timeline, rows)), work_ns(timeline, rows)
     counted = (flops >= _MIN_FLOPS) & (time_ns > 0)
     if counted.any():
-        work, rate = flops[counted], flops[counted] / time_ns[counted]
-        order = np.argsort(rate)
-        done = np.cumsum(work[order])
-        return float(rate[order][np.searchsorted(done, done[-1] / 2)])
+        return usual_rate(flops[counted], time_ns[counted])
     return _PEAK_SHARE * peak_tflops(timeline, dtype) * 1000.0
+
+
+def usual_rate(flops: FloatArray, time_ns: IntArray) -> float:
+    """GFLOP/s at which half of the work is done, of at least one call.
+
+    Calls during which the thread was held up, as on a busy machine, leave it as it is; they lower a mean.
+    """
+    rate = flops / time_ns
+    order = np.argsort(rate)
+    done = np.cumsum(flops[order])
+    return float(rate[order][np.searchsorted(done, done[-1] / 2)])
 
 
 def peak_tflops(timeline: Timeline, dtype: str) -> float:

@@ -29,7 +29,7 @@ from ..timeline.op_inputs import ELEMENT_BYTES
 from ..timeline.select import count_per_step, events_of, in_typical_step, is_noticeable
 from .base import Candidate, FixKind, Occurrence, Pattern
 from .occurrences import by_site
-from .rates import HALF_TYPES, peak_tflops, product_rate
+from .rates import HALF_TYPES, peak_tflops, product_rate, usual_rate
 
 _CPU_GB_PER_S = 8.0
 """What one core reads and writes, as depthwise convolutions were measured to reach."""
@@ -106,7 +106,7 @@ def _dense_rate(timeline: Timeline, calls: ConvCalls) -> float:
     known = np.isfinite(dense.flops) & (dense.time_ns > 0)
     if not known.any():
         return product_rate(timeline, "float")
-    return float(dense.flops[known].sum() / dense.time_ns[known].sum())
+    return usual_rate(dense.flops[known], dense.time_ns[known])
 
 
 def _least_ns(timeline: Timeline, calls: ConvCalls, rate: float) -> np.ndarray:

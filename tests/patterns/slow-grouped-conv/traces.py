@@ -1,7 +1,7 @@
 import pytest
 
 from tests.patterns.recorded import record
-from tests.patterns.scenes import TraceBuilder, on_device
+from tests.patterns.scenes import TraceBuilder, on_cpu, on_device
 from torchtraceap.analyzer.trace.model import Trace
 
 IMAGE, WEIGHT = (32, 128, 56, 56), (128, 1, 3, 3)
@@ -36,6 +36,26 @@ def positive_recorded_groups_of_six() -> Trace:
             net(images)
 
     return record(step)
+
+
+def positive_while_a_dense_convolution_is_held_up() -> Trace:
+    """A convolution that waits for its thread says nothing of how fast convolutions are."""
+    dense = ((2, 32, 40, 40), (96, 32, 3, 3)), ((51200, 1600, 40, 1), (288, 9, 3, 1))
+    grouped = ((2, 96, 38, 38), (96, 6, 3, 3)), ((138624, 1444, 38, 1), (54, 9, 3, 1))
+
+    def body(b: TraceBuilder) -> None:
+        for took_us in (2_000, 2_000, 2_000, 60_000):
+            _on_cpu(b, took_us, *dense, groups="1")
+        _on_cpu(b, 4_000, *grouped, groups="16")
+
+    return on_cpu(body, frames=FRAMES)
+
+
+def _on_cpu(
+    b: TraceBuilder, us: float, shapes: tuple[tuple[int, ...], ...], strides: tuple[tuple[int, ...], ...], groups: str
+) -> None:
+    types = ("float", "float")
+    b.leaf("aten::conv2d", us=us, shapes=shapes, strides=strides, types=types, concrete=(*SIZES[:-1], groups))
 
 
 def positive_half_precision_in_channels_last() -> Trace:

@@ -37,8 +37,11 @@ class TreeRow:
     """Per step."""
     total_us: float
     self_us: float
+    """Both on the host; where there are no host events, on the device."""
     share_pct: float
-    """Of the step."""
+    """Of the step: the host's time or the device's, whichever is the greater."""
+    device_us: float | None = None
+    """What the device spends on the work launched in it; None for a run without a device."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,11 @@ class OfferedFix:
 
 @dataclass(frozen=True, slots=True)
 class Dossier:
-    """See the head of the file. Ids of evidence, tree rows and layer rows are unique within a dossier."""
+    """See the head of the file. Ids of evidence, tree rows and layer rows are unique within a dossier.
+
+    Evidence keeps the ids that it has in the finding, so that a claim's ids hold there too; `figures.figures_of` gives
+    every id that a claim may name.
+    """
 
     slug: str
     """Of the finding; "" for a window that no rule speaks of."""

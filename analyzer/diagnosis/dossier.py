@@ -37,7 +37,7 @@ class TreeRow:
     """Per step."""
     total_us: float
     self_us: float
-    """Both on the host; where there are no host events, on the device."""
+    """Both on the host; 0 for device work."""
     share_pct: float
     """Of the step: the host's time or the device's, whichever is the greater."""
     device_us: float | None = None

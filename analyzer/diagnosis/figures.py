@@ -62,9 +62,10 @@ def of_choice(number: str, choice: Choice) -> Iterator[Evidence]:
 
 def of_tree_row(row: TreeRow) -> Iterator[Evidence]:
     """Times and share of a node of the call tree."""
-    yield Evidence(row.id, f"{row.name}: time per step", _ms(row.total_us), "ms")
-    yield Evidence(row.id, f"{row.name}: own time per step", _ms(row.self_us), "ms")
-    if row.device_us is not None:
+    if row.total_us:
+        yield Evidence(row.id, f"{row.name}: time per step", _ms(row.total_us), "ms")
+        yield Evidence(row.id, f"{row.name}: own time per step", _ms(row.self_us), "ms")
+    if row.device_us:
         yield Evidence(row.id, f"{row.name}: device time per step", _ms(row.device_us), "ms")
     yield Evidence(row.id, f"{row.name}: share of the step", row.share_pct, "%")
     yield Evidence(row.id, f"{row.name}: calls per step", row.calls, "")

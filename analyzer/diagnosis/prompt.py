@@ -39,6 +39,7 @@ claims: short sentences. Copy every number from a fact and cite the ids of its f
 cause: one sentence, why it is slow here.
 fix: the id under FIXES that removes the cause, or {NO_FIX}.
 confidence: low, medium or high."""
+_TREE_TITLE = "CALL TREE (per step: host's time, own time, device time, share, calls)"
 _QUESTION = "QUESTION: which pattern is it, why, and which fix helps? Answer in JSON."
 
 Item = TypeVar("Item")
@@ -90,7 +91,10 @@ def _prompt(whole: Dossier, shown: Dossier, order_seed: int) -> Prompt:
         _quoted("FOUND", [sentence(shown.summary)]),
         _choices(shown.choices, order),
         _quoted("EVIDENCE", order.of(list(_evidence(shown)))),
-        _quoted("CALL TREE (per step: time, own time, share, calls)", [_tree_row(row) for row in shown.tree]),
+        _quoted(
+            _TREE_TITLE,
+            [_tree_row(row) for row in shown.tree],
+        ),
         _quoted("LAYERS (input -> output, share of the step)", [_layer_row(row) for row in shown.layers]),
         _source(shown.source),
         _fixes(shown, order),
@@ -125,11 +129,11 @@ def _evidence(dossier: Dossier) -> Iterator[str]:
 
 
 def _tree_row(row: TreeRow) -> str:
-    device = f" device {_ms(row.device_us)} ms," if row.device_us is not None else ""
-    return (
-        f"{' ' * row.depth}{row.id} {name(row.name)}: {_ms(row.total_us)} ms, own {_ms(row.self_us)} ms,{device}"
-        f" {number_text(round(row.share_pct, 1))} %, x{number_text(row.calls)}"
-    )
+    times = [f"{_ms(row.total_us)} ms", f"own {_ms(row.self_us)} ms"] if row.total_us else []
+    if row.device_us:
+        times.append(f"device {_ms(row.device_us)} ms")
+    figures = (*times, f"{number_text(round(row.share_pct, 1))} %", f"x{number_text(row.calls)}")
+    return f"{' ' * row.depth}{row.id} {name(row.name)}: {', '.join(figures)}"
 
 
 def _layer_row(row: LayerRow) -> str:
@@ -171,5 +175,5 @@ def _quoted(title: str, lines: Sequence[str]) -> str:
     return "\n".join((title, OPEN, *lines, CLOSE)) if lines else ""
 
 
-def _ms(value_us: float | None) -> str:
-    return number_text((value_us or 0.0) / 1000.0)
+def _ms(value_us: float) -> str:
+    return number_text(value_us / 1000.0)

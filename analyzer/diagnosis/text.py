@@ -35,8 +35,7 @@ _SPECIAL = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _DELIMITER = re.compile(r"(?<=<)<(?=<)|(?<=>)>(?=>)")
-_TEMPLATE = re.compile(r"<[^<>]*>")
-_PARAMETERS = re.compile(r"\([^()]*\)( const)?$")
+_PARAMETERS = re.compile(r"<[^<>]*>|\((?!anonymous)[^()]*\)(?: const)?")
 _SPACES = re.compile(r"\s+")
 
 
@@ -75,8 +74,8 @@ def name(text: str, most: int = LONGEST_NAME) -> str:
 
 def _without_parameters(text: str) -> str:
     """`void at::native::add<128, F<int> >(int, F)` as `at::native::add`."""
-    text = _PARAMETERS.sub("", text.removeprefix("void "))
-    while (bare := _TEMPLATE.sub("", text)) != text:
+    text = text.removeprefix("void ")
+    while (bare := _PARAMETERS.sub("", text)) != text:
         text = bare
     return text
 

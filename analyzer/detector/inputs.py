@@ -22,6 +22,8 @@ SCHEMA = "+".join(
     )
 )
 """Version of features, vocabulary and events together. A model made with another one is refused."""
+_DROPPED_BITS = 4
+"""Of the ten that a float16 has for the fraction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +32,8 @@ class Inputs:
 
     windows: Windows
     features: FloatArray
-    """Shape (windows, features): columns as in `features.schema.FEATURES`, rounded to half precision, as in the data
-    that the models learned from."""
+    """Shape (windows, features): columns as in `features.schema.FEATURES`, `rounded` as in the data that the models
+    learned from."""
     events: EventSequences
     """Of one window of each region, which stands for its like: the network costs most of all."""
     shown: IntArray
@@ -43,9 +45,18 @@ class Inputs:
 def make_inputs(timeline: Timeline) -> Inputs:
     """Cut a trace and read its windows."""
     windows = cut(timeline)
-    features = schema.compute(timeline, windows).astype(np.float16).astype(np.float64)
+    features = rounded(schema.compute(timeline, windows)).astype(np.float64)
     shown, row = _representatives(windows)
     return Inputs(windows, features, sequence.sequences(timeline, _only(windows, shown)), shown, row)
+
+
+def rounded(features: FloatArray) -> np.ndarray:
+    """Features as they are kept and learned from: float16 with the last bits of the fraction 0, which are noise and would
+    double the size of a compressed corpus. Within 0.8 % of what was given; NaN stays."""
+    half = features.astype(np.float16)
+    bits = half.view(np.uint16).astype(np.int32)
+    kept = ((bits + (1 << (_DROPPED_BITS - 1))) >> _DROPPED_BITS << _DROPPED_BITS).astype(np.uint16).view(np.float16)
+    return np.where(np.isfinite(kept), kept, half)
 
 
 def _representatives(windows: Windows) -> tuple[IntArray, IntArray]:

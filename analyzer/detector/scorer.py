@@ -46,7 +46,11 @@ class Detector:
             forest=Model.load(folder / FOREST, {"features": ("tensor(float)", (None, features))}, kinds),
             network=Model.load(
                 folder / NETWORK,
-                {"token": ("tensor(int64)", events), "figures": ("tensor(float)", (*events, len(card.channels)))},
+                {
+                    "token": ("tensor(int64)", events),
+                    "figures": ("tensor(float)", (*events, len(card.channels))),
+                    "features": ("tensor(float)", (None, features)),
+                },
                 kinds,
             ),
         )
@@ -84,9 +88,13 @@ class Detector:
         """
         if not len(inputs.windows):
             return np.zeros(0), np.zeros((0, len(self.card.kinds)))
-        events = inputs.events
-        by_forest = self.forest.run(features=inputs.features.astype(np.float32))
-        by_network = self.network.run(token=events.token.astype(np.int64), figures=events.figures.astype(np.float32))
+        events, features = inputs.events, inputs.features.astype(np.float32)
+        by_forest = self.forest.run(features=features)
+        by_network = self.network.run(
+            token=events.token.astype(np.int64),
+            figures=events.figures.astype(np.float32),
+            features=features[inputs.shown],
+        )
         bad = combine_bad(self.card.votes, by_forest.bad, by_network.bad[inputs.row])
         return bad, bad[:, None] * combine_kind(self.card.votes, by_forest.kind, by_network.kind[inputs.row])
 

@@ -23,7 +23,7 @@ def main() -> int:
     """Build, say how far it is, and what came of it; 1 if no run succeeded."""
     parser = argparse.ArgumentParser(prog="python -m bench.corpus", description=__doc__)
     parser.add_argument("--out", type=Path, default=HERE / "features", help="where parts and corpus are written")
-    parser.add_argument("--runs", type=int, default=770, help="programs to run; each gives about three traces")
+    parser.add_argument("--runs", type=int, default=870, help="programs to run; each gives about three traces")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")

@@ -12,7 +12,7 @@ import numpy as np
 
 from bench.detector.rule_scores import rule_scores
 from torchtraceap.analyzer.detector.features.schema import NAMES, compute
-from torchtraceap.analyzer.detector.inputs import SCHEMA
+from torchtraceap.analyzer.detector.inputs import SCHEMA, rounded
 from torchtraceap.analyzer.detector.model import Windows
 from torchtraceap.analyzer.detector.sequence import sequences
 from torchtraceap.analyzer.detector.training.dataset import Dataset
@@ -99,7 +99,7 @@ def _rows(timeline: Timeline, spoilage: Mapping[str, Spoilage], origin: Origin, 
         schema=SCHEMA,
         kinds=np.array(kinds),
         feature_names=np.array(NAMES),
-        features=compute(timeline, windows)[kept].astype(np.float16),
+        features=rounded(compute(timeline, windows)[kept]),
         token=events.token[kept],
         figures=events.figures[kept],
         label=label[kept].astype(np.float16),

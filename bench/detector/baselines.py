@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.ensemble import IsolationForest
@@ -9,10 +11,13 @@ from sklearn.linear_model import LogisticRegression
 
 from torchtraceap.analyzer.detector.training.dataset import Dataset
 from torchtraceap.analyzer.detector.training.targets import make_targets
-from torchtraceap.analyzer.trace.model import BoolArray
+from torchtraceap.analyzer.trace.model import BoolArray, FloatArray
 
 from .method import Answer, Calibrated, Method, Standard, drawn, features_of
 
+STATISTICS = ("cost", "launches", "idle", "transfers", "memory")
+"""Groups of features that are what profilers and trace analysers print of a stretch of time: kernel time by class, launch
+costs, idle time by cause, copies, allocations. What people would learn from who have not built a detector."""
 _TOP = 5
 """Figures whose distance from the usual counts, of the z-scores: one alone is noise, all together hide one."""
 _CLUSTERS = 32
@@ -67,27 +72,35 @@ class Clusters:
 
 
 class Logistic:
-    """Logistic regression on the window features, one for P(bad) and one over the kinds."""
+    """Logistic regression, one for P(bad) and one over the kinds."""
 
-    name = "logistic regression"
+    def __init__(self, name: str, features: Callable[[Dataset, BoolArray], FloatArray]) -> None:
+        self.name = name
+        self._features = features
 
     def fit(self, dataset: Dataset, chosen: BoolArray, bad: BoolArray) -> None:
         """Learn from labels, like ours."""
         some = drawn(chosen)
-        features = features_of(dataset, some)
+        features = self._features(dataset, some)
         self._standard = Standard(features)
         inputs = self._standard.apply(features)
-        self._bad = LogisticRegression(C=0.1, max_iter=300).fit(inputs, bad[some])
+        self._bad = LogisticRegression(C=0.1, max_iter=1000).fit(inputs, bad[some])
         shows = bad[some]
         main = make_targets(dataset).kind[some][shows].argmax(axis=1)
-        self._kind = LogisticRegression(C=0.1, max_iter=300).fit(inputs[shows], main)
+        self._kind = LogisticRegression(C=0.1, max_iter=1000).fit(inputs[shows], main)
 
     def answer(self, dataset: Dataset, chosen: BoolArray) -> Answer:
         """Probabilities."""
-        inputs = self._standard.apply(features_of(dataset, chosen))
+        inputs = self._standard.apply(self._features(dataset, chosen))
         kind = np.zeros((len(inputs), len(dataset.kinds)))
         kind[:, self._kind.classes_] = self._kind.predict_proba(inputs)
         return Answer(self._bad.predict_proba(inputs)[:, 1], kind)
+
+
+def statistics_of(dataset: Dataset, chosen: BoolArray) -> FloatArray:
+    """The plain statistics among the features of some windows."""
+    groups = [name.partition(".")[0] for name in dataset.feature_names.tolist()]
+    return features_of(dataset, chosen)[:, np.isin(groups, STATISTICS)]
 
 
 class Rules:
@@ -107,4 +120,9 @@ class Rules:
 def baselines() -> tuple[Method, ...]:
     """All of them, ready to learn; the unsupervised ones' scores become probabilities by the labels, ranks stay."""
     unsupervised = (Isolation(), Clusters(), RuleStatistics())
-    return (Calibrated(Rules()), *(Calibrated(method) for method in unsupervised), Logistic())
+    return (
+        Calibrated(Rules()),
+        *(Calibrated(method) for method in unsupervised),
+        Logistic("logistic regression", statistics_of),
+        Logistic("logistic regression on our features", features_of),
+    )

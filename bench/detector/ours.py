@@ -36,9 +36,12 @@ class Shipped:
         return Answer(np.concatenate([part.bad for part in parts]), np.concatenate(kinds))
 
     def _batch(self, dataset: Dataset, rows: np.ndarray) -> Answer:
-        forest = self._detector.forest.run(features=dataset.features[rows].astype(np.float32))
+        features = dataset.features[rows].astype(np.float32)
+        forest = self._detector.forest.run(features=features)
         network = self._detector.network.run(
-            token=dataset.token[rows].astype(np.int64), figures=dataset.figures[rows].astype(np.float32)
+            token=dataset.token[rows].astype(np.int64),
+            figures=dataset.figures[rows].astype(np.float32),
+            features=features,
         )
         bad = combine_bad(self._votes, forest.bad, network.bad)
         return Answer(bad, combine_kind(self._votes, forest.kind, network.kind))

@@ -24,6 +24,8 @@ _WITHOUT_FRAMES = 0.15
 _DEVICE_ONLY = 0.05
 _UNKNOWN_WORD = 0.03
 """Share of the events whose word becomes unknown."""
+_WITHOUT_FEATURE = 0.05
+"""Share of the features that are missing at random, beside those that traces with less recorded lack."""
 _SPEED_SPREAD = 0.15
 """Of the factor, in log10, by which all times of a trace are stretched: another machine."""
 _AT = {name: channel for channel, name in enumerate(CHANNELS)}
@@ -39,6 +41,8 @@ class Batch:
     """int64."""
     figures: np.ndarray
     """float32."""
+    features: np.ndarray
+    """float32, NaN for what is missing."""
     place: IntArray
     """Which trace of the batch each window is of, 0 to len(traces) - 1."""
     traces: IntArray
@@ -75,8 +79,10 @@ class Batches:
         traces, place = np.unique(self._dataset.trace[windows], return_inverse=True)
         token = self._dataset.token[windows].astype(np.int64)
         figures = self._dataset.figures[windows].astype(np.float32)
+        features = self._dataset.features[windows].astype(np.float32)
         self._spoil(token, figures, place, len(traces))
-        return Batch(windows, token, figures, place, traces)
+        features[self._random.random(features.shape) < _WITHOUT_FEATURE] = np.nan
+        return Batch(windows, token, figures, features, place, traces)
 
     def _spoil(self, token: np.ndarray, figures: np.ndarray, place: IntArray, traces: int) -> None:
         """Take away, in place, what some traces lack."""

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from .. import vocabulary
 from ..card import NETWORK
 from .export import save_graph
-from .network import Block, Network
+from .network import FURTHEST, Block, Network, Overall
 
 _END = np.iinfo(np.int64).max
 
@@ -22,13 +22,14 @@ def export_network(network: Network, length: int, folder: Path) -> None:
     """Write `network.onnx`; see `card.NETWORK` for its inputs and outputs. `length`: events of a window."""
     graph = _Graph()
     x = _events(graph, network)
-    vectors = _vectors(graph, network, *x)
+    vectors = _vectors(graph, network, *x, _overall(graph, network.overall))
     graph.name(graph.add("Sigmoid", graph.linear(vectors, network.bad)), "bad")
     graph.name(graph.add("Softmax", graph.linear(vectors, network.kind), axis=1), "kind")
     channels, kinds = network.figures.in_features, network.kind.out_features
     inputs = [
         helper.make_tensor_value_info("token", TensorProto.INT64, ["windows", length]),
         helper.make_tensor_value_info("figures", TensorProto.FLOAT, ["windows", length, channels]),
+        helper.make_tensor_value_info("features", TensorProto.FLOAT, ["windows", len(network.overall.center)]),
     ]
     outputs = [
         helper.make_tensor_value_info("bad", TensorProto.FLOAT, ["windows", 1]),
@@ -52,7 +53,17 @@ def _events(graph: _Graph, network: Network) -> tuple[str, str]:
     return x, mask
 
 
-def _vectors(graph: _Graph, network: Network, x: str, mask: str) -> str:
+def _overall(graph: _Graph, overall: Overall) -> str:
+    center = graph.weight(overall.center)
+    is_missing = graph.add("IsNaN", "features")
+    usual = graph.add("Where", is_missing, center, "features")
+    distance = graph.add("Div", graph.add("Sub", usual, center), graph.weight(overall.scale))
+    distance = graph.add("Clip", distance, *(graph.constant(np.float32(end)) for end in (-FURTHEST, FURTHEST)))
+    missing = graph.add("Cast", is_missing, to=TensorProto.FLOAT)
+    return graph.gelu(graph.linear(graph.add("Concat", distance, missing, axis=1), overall.enter))
+
+
+def _vectors(graph: _Graph, network: Network, x: str, mask: str, overall: str) -> str:
     bias = graph.add("Mul", graph.add("Sub", mask, graph.constant(np.float32(1.0))), graph.constant(np.float32(1e4)))
     scores = graph.add("Add", graph.linear(x, network.telling), bias)
     attention = graph.add("Transpose", graph.add("Softmax", scores, axis=1), perm=[0, 2, 1])
@@ -61,7 +72,7 @@ def _vectors(graph: _Graph, network: Network, x: str, mask: str) -> str:
     norm, linear = network.sum_up[0], network.sum_up[1]
     assert isinstance(norm, nn.LayerNorm)
     assert isinstance(linear, nn.Linear)
-    both = graph.norm(graph.add("Concat", picked, largest, axis=1), norm)
+    both = graph.norm(graph.add("Concat", picked, largest, overall, axis=1), norm)
     return graph.gelu(graph.linear(both, linear))
 
 

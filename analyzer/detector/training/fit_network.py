@@ -53,7 +53,8 @@ def fit_network(
     """Learn from the chosen windows, shape (W,). The same seed, data and number of threads give the same network."""
     batches = Batches(dataset, chosen, seed)
     with _seeded(seed):
-        network = Network(dataset.figures.shape[2], len(dataset.kinds), sizes)
+        network = Network(dataset.figures.shape[2], dataset.features.shape[1], len(dataset.kinds), sizes)
+        network.overall.learn_usual(dataset.features[chosen].astype(np.float32))
         optimizer = torch.optim.AdamW(network.parameters(), lr=_RATE, weight_decay=_DECAY)
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, _rate_over(epochs * len(batches)))
         loss_of = _Loss(dataset, targets, chosen)
@@ -81,7 +82,8 @@ def predict(network: Network, dataset: Dataset, windows: np.ndarray) -> tuple[Fl
             some = windows[at : at + _AT_ONCE]
             token = torch.from_numpy(dataset.token[some].astype(np.int64))
             figures = torch.from_numpy(dataset.figures[some].astype(np.float32))
-            said = network(token, figures)
+            features = torch.from_numpy(dataset.features[some].astype(np.float32))
+            said = network(token, figures, features)
             bad.append(said[0].squeeze(1).double().numpy())
             kind.append(said[1].double().numpy())
     return np.concatenate(bad), np.concatenate(kind)
@@ -100,7 +102,8 @@ class _Loss:
         """The root of the classes' ratio: bad windows are the rarer ones."""
 
     def __call__(self, network: Network, batch: Batch) -> Tensor:
-        vectors = network.window_vectors(torch.from_numpy(batch.token), torch.from_numpy(batch.figures))
+        inputs = (torch.from_numpy(batch.token), torch.from_numpy(batch.figures), torch.from_numpy(batch.features))
+        vectors = network.window_vectors(*inputs)
         return (
             self._of_bad(network.bad(vectors).squeeze(1), batch)
             + _KIND_PART * self._of_kind(network.kind(vectors), batch)

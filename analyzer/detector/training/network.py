@@ -1,4 +1,5 @@
-"""The network: convolutions over the events of a window, attention that picks the telling ones, and two heads.
+"""The network: convolutions over the events of a window and attention that picks the telling ones; beside them what the
+window's features say as a whole; and two heads on both.
 
 The window's head says whether it is bad, and of which kind if it is. The trace's head pools these answers over the
 windows of a trace by attention, once for each kind (after Ilse et al., "Attention-based deep multiple instance
@@ -10,38 +11,44 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from .. import vocabulary
 
+FURTHEST = 4.0
+"""Scales from the usual at which a feature counts as no further away."""
+
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How large the network is; the defaults make 0.17 million parameters."""
+    """How large the network is; the defaults make 0.24 million parameters."""
 
     word: int = 32
     hidden: int = 72
-    window: int = 128
+    features: int = 160
+    window: int = 144
     blocks: int = 3
-    dropout: float = 0.15
+    dropout: float = 0.25
 
 
 class Network(nn.Module):
     """See the head of the file. The length of windows must be divisible by 2 ** blocks."""
 
-    def __init__(self, channels: int, kinds: int, sizes: Sizes | None = None) -> None:
+    def __init__(self, channels: int, features: int, kinds: int, sizes: Sizes | None = None) -> None:
         super().__init__()
         sizes = sizes or Sizes()
+        self.overall = Overall(features, sizes)
         self.word = nn.Embedding(vocabulary.SIZE, sizes.word, padding_idx=vocabulary.PADDING)
         self.figures = nn.Linear(channels, sizes.hidden - sizes.word)
         self.enter = nn.Linear(sizes.hidden, sizes.hidden)
         self.blocks = nn.ModuleList(Block(sizes) for _ in range(sizes.blocks))
         self.telling = nn.Linear(sizes.hidden, 4)
         self.sum_up = nn.Sequential(
-            nn.LayerNorm(5 * sizes.hidden),
-            nn.Linear(5 * sizes.hidden, sizes.window),
+            nn.LayerNorm(5 * sizes.hidden + sizes.features),
+            nn.Linear(5 * sizes.hidden + sizes.features, sizes.window),
             nn.GELU(),
             nn.Dropout(sizes.dropout),
         )
@@ -49,8 +56,9 @@ class Network(nn.Module):
         self.kind = nn.Linear(sizes.window, kinds)
         self.of_trace = TraceHead(sizes.window, kinds + 1)
 
-    def window_vectors(self, token: Tensor, figures: Tensor) -> Tensor:
-        """Shape (windows, size), from `token` (windows, length) and `figures` (windows, length, channels)."""
+    def window_vectors(self, token: Tensor, figures: Tensor, features: Tensor) -> Tensor:
+        """Shape (windows, size), from `token` (windows, length), `figures` (windows, length, channels) and `features`
+        (windows, features), NaN for what is missing."""
         mask = (token != vocabulary.PADDING).unsqueeze(2).to(figures.dtype)
         x = torch.cat([self.word(token), self.figures(figures)], dim=2)
         x = torch.relu(self.enter(x)) * mask
@@ -60,11 +68,11 @@ class Network(nn.Module):
         attention = torch.softmax(self.telling(x) + (mask - 1) * 1e4, dim=1)
         picked = torch.matmul(attention.transpose(1, 2), x).flatten(1)
         largest = torch.amax(x * mask, dim=1)
-        return self.sum_up(torch.cat([picked, largest], dim=1))
+        return self.sum_up(torch.cat([picked, largest, self.overall(features)], dim=1))
 
-    def forward(self, token: Tensor, figures: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(self, token: Tensor, figures: Tensor, features: Tensor) -> tuple[Tensor, Tensor]:
         """P(bad), shape (windows, 1), and P(kind | bad), shape (windows, kinds)."""
-        vectors = self.window_vectors(token, figures)
+        vectors = self.window_vectors(token, figures, features)
         return torch.sigmoid(self.bad(vectors)), torch.softmax(self.kind(vectors), dim=1)
 
     def trace_logits(self, vectors: Tensor, trace: Tensor, traces: int) -> Tensor:
@@ -72,6 +80,35 @@ class Network(nn.Module):
         bad, kind = self.bad(vectors), self.kind(vectors)
         joint = functional.logsigmoid(bad) + functional.log_softmax(kind, dim=1)
         return self.of_trace(vectors, torch.cat([joint, bad], dim=1), trace, traces)
+
+
+class Overall(nn.Module):
+    """A window's features in units of what is usual for each, and which of them are missing, in one layer."""
+
+    center: Tensor
+    scale: Tensor
+
+    def __init__(self, features: int, sizes: Sizes) -> None:
+        super().__init__()
+        self.register_buffer("center", torch.zeros(features))
+        self.register_buffer("scale", torch.ones(features))
+        self.drop = nn.Dropout(sizes.dropout)
+        self.enter = nn.Linear(2 * features, sizes.features)
+
+    def learn_usual(self, features: np.ndarray) -> None:
+        """Take centers and scales from the windows that are learned from, float32 of shape (windows, features)."""
+        is_known = ~np.all(np.isnan(features), axis=0)
+        low, center, high = np.nanpercentile(features[:, is_known], (5, 50, 95), axis=0)
+        scale = np.where(high > low, (high - low) / 4, 1.0)
+        self.center[torch.from_numpy(is_known)] = torch.from_numpy(center).float()
+        self.scale[torch.from_numpy(is_known)] = torch.from_numpy(scale).float()
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Shape (windows, size), from features with NaN for what is missing."""
+        is_missing = torch.isnan(features)
+        usual = torch.where(is_missing, self.center, features)
+        distance = torch.clamp((usual - self.center) / self.scale, -FURTHEST, FURTHEST)
+        return functional.gelu(self.enter(torch.cat([self.drop(distance), is_missing.to(distance.dtype)], dim=1)))
 
 
 class Block(nn.Module):

@@ -64,7 +64,11 @@ def save_network(path, answer=0.5, length=LENGTH, channels=CHANNEL_COUNT, kind=(
         helper.make_node("Add", ["nothing", "answer"], ["bad"]),
         helper.make_node("Add", ["nothing", "shares"], ["kind"]),
     ]
-    inputs = [("token", TensorProto.INT64, [length]), ("figures", TensorProto.FLOAT, [length, channels])]
+    inputs = [
+        ("token", TensorProto.INT64, [length]),
+        ("figures", TensorProto.FLOAT, [length, channels]),
+        ("features", TensorProto.FLOAT, [FEATURES]),
+    ]
     initial = [
         ("one", np.array([1])),
         ("zero", np.float32(0)),

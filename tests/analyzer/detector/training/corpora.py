@@ -46,7 +46,7 @@ def made_dataset(traces=120, windows=6, steps=2, seed=0):
     return Dataset(
         schema="made",
         kinds=np.array(KINDS),
-        feature_names=np.array([f"feature {n}" for n in range(FEATURES)]),
+        feature_names=np.array([f"cost.{n}" for n in range(FEATURES)]),
         features=features.astype(np.float16),
         token=token,
         figures=figures.astype(np.float16),

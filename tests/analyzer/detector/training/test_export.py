@@ -52,11 +52,16 @@ def test_forest_on_values_at_its_thresholds(dataset, tmp_path):
 
 def test_network(dataset, tmp_path):
     torch.manual_seed(0)
-    network = Network(len(CHANNELS), len(KINDS)).eval()
+    network = Network(len(CHANNELS), FEATURES, len(KINDS)).eval()
+    network.overall.learn_usual(dataset.features.astype(np.float32))
     export_network(network, LENGTH, tmp_path)
     token, figures = dataset.token.astype(np.int64), dataset.figures.astype(np.float32)
     token[0], figures[0] = 0, 0  # a window without events
+    features = dataset.features.astype(np.float32)
+    features[1, ::2] = np.nan
     with torch.inference_mode():
-        said = network(torch.from_numpy(token), torch.from_numpy(figures))
-    for given, expected in zip(answers(tmp_path / NETWORK, token=token, figures=figures), said, strict=True):
+        said = network(torch.from_numpy(token), torch.from_numpy(figures), torch.from_numpy(features))
+    for given, expected in zip(
+        answers(tmp_path / NETWORK, token=token, figures=figures, features=features), said, strict=True
+    ):
         np.testing.assert_allclose(given, expected.numpy(), atol=1e-4)

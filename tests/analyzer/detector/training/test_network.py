@@ -1,5 +1,6 @@
 """Batches of whole traces, and what the network learns from labels of traces alone."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +13,7 @@ from torchtraceap.analyzer.detector.training.batches import Batches
 from torchtraceap.analyzer.detector.training.dataset import is_bad
 from torchtraceap.analyzer.detector.training.fit_network import fit_network, predict
 from torchtraceap.analyzer.detector.training.measures import auc, said_of
-from torchtraceap.analyzer.detector.training.network import Network
+from torchtraceap.analyzer.detector.training.network import Network, Overall, Sizes
 from torchtraceap.analyzer.detector.training.targets import make_targets
 
 from .corpora import KINDS, LENGTH, made_dataset
@@ -58,20 +59,38 @@ def test_what_is_taken_away_is_what_traces_lack(dataset):
 
 
 def test_the_network_is_small():
-    assert sum(one.numel() for one in Network(len(CHANNELS), 70).parameters()) < 400_000
+    assert sum(one.numel() for one in Network(len(CHANNELS), 300, 70).parameters()) < 400_000
 
 
 def test_padding_says_nothing():
     torch.manual_seed(0)
-    network = Network(len(CHANNELS), len(KINDS)).eval()
+    network = Network(len(CHANNELS), 4, len(KINDS)).eval()
     token = torch.randint(2, 100, (3, LENGTH))
     figures = torch.rand(3, LENGTH, len(CHANNELS))
     token[:, 9:] = vocabulary.PADDING
+    features = torch.rand(3, 4)
     other = figures.clone()
     other[:, 9:] = 7.0
     with torch.inference_mode():
-        for one, two in zip(network(token, figures), network(token, other), strict=True):
+        for one, two in zip(network(token, figures, features), network(token, other, features), strict=True):
             torch.testing.assert_close(one, two)
+
+
+def test_what_is_missing_and_what_is_far_away():
+    overall = Overall(3, Sizes(features=5))
+    known = np.array([[1.0, 10.0, np.nan], [2.0, 10.0, np.nan], [3.0, 10.0, np.nan]], dtype=np.float32)
+    overall.learn_usual(known)
+    assert overall.center.tolist() == [2.0, 10.0, 0.0]
+    assert overall.scale[1:].tolist() == [1.0, 1.0]
+    overall.eval()
+    with torch.inference_mode():
+        usual, missing, far, further = overall(
+            torch.tensor([[2.0, 10.0, 0.0], [math.nan, 10.0, 0.0], [1e4, 10.0, 0.0], [1e9, 10.0, 0.0]])
+        )
+    assert not torch.equal(usual, missing)
+    assert not torch.equal(usual, far)
+    assert torch.equal(far, further)
+    assert torch.isfinite(missing).all()
 
 
 def test_labels_of_traces_alone_teach_about_windows():

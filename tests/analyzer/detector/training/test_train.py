@@ -40,7 +40,12 @@ def test_files_find_bad_windows_and_their_kinds_in_unseen_families_and_devices(d
     card = read_card(trained)
     unseen = dataset.take(split(dataset).test)
     forest = answers(trained / FOREST, features=unseen.features.astype(np.float32))
-    network = answers(trained / NETWORK, token=unseen.token.astype(np.int64), figures=unseen.figures.astype(np.float32))
+    network = answers(
+        trained / NETWORK,
+        token=unseen.token.astype(np.int64),
+        figures=unseen.figures.astype(np.float32),
+        features=unseen.features.astype(np.float32),
+    )
     bad = is_bad(unseen)
     said = combine_bad(card.votes, forest[0], network[0])
     kind = combine_kind(card.votes, forest[1], network[1])

@@ -12,8 +12,8 @@ FOREST = "forest.onnx"
 """Input `features`, float32 (windows, features), NaN where not known. Outputs `bad` (windows, 1) and `kind`
 (windows, kinds): P(bad), and P(kind) of a window that is bad."""
 NETWORK = "network.onnx"
-"""Inputs `token`, int64 (windows, length), `figures`, float32 (windows, length, channels), and `features` as above. Outputs
-as above."""
+"""Inputs `token`, int64 (windows, length), `figures`, float32 (windows, length, channels), and `features` as above.
+Outputs as above."""
 NOVELTY = "novelty.npz"
 """What the features of the windows that were learned from look like; see `novelty.py`."""
 

@@ -1,4 +1,4 @@
-"""The detector against what people would use instead: `python -m bench.detector [--last-look] [--retrain]`.
+"""The detector against what people would use instead: `python -m bench.detector [--last-look]`.
 
 Every method is judged on the windows of families and devices that none has seen, with 95 % intervals of draws of whole
 runs. Then the shipped models on less than a whole recording, and on real traces of FOLDER (default: ../shared/traces).
@@ -24,7 +24,7 @@ from torchtraceap.analyzer.detector.training.dataset import Dataset
 from torchtraceap.analyzer.detector.training.split import split
 from torchtraceap.analyzer.trace.model import BoolArray
 
-from .ablations import retrained
+from .ablations import ablations
 from .baselines import baselines
 from .evaluate import Judged, as_figures, fit_all, judge
 from .ours import ours
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parts = split(dataset)
     whole = _of_variants(dataset, "full")
     detector = Detector.load(options.models)
-    methods = (*ours(detector), *baselines())
+    methods = (*ours(detector), *baselines(), *ablations())
     fit_all(methods, dataset, parts.training)
     judged = [judge(method, dataset, parts.test & whole) for method in methods]
     on_cpu = [judge(method, dataset, parts.test_on_cpu & whole) for method in methods]
@@ -64,8 +64,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         replace(judge(methods[0], dataset, parts.test & _of_variants(dataset, variant)), method=f"{OURS}, {variant}")
         for variant in sorted(set(dataset.variant.tolist()) - {"full"})
     ]
-    if options.retrain:
-        less += retrained(dataset, parts.test & whole, options.seed)
     figures = as_figures(judged) + as_figures(on_cpu, "on the CPU: ") + as_figures(less)
     figures += _margin(judged)
     met = publish(
@@ -87,8 +85,6 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("folder", nargs="?", type=Path, default=DEFAULT_FOLDER, help="real traces with a truth.json")
     parser.add_argument("--corpus", type=Path, default=FEATURES)
     parser.add_argument("--models", type=Path, default=SHIPPED)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--retrain", action="store_true", help="also train without parts of the corpus (long)")
     parser.add_argument("--last-look", action="store_true", help="the real traces that were kept for the end")
     return parser.parse_args(arguments)
 

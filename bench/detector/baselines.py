@@ -16,8 +16,8 @@ from torchtraceap.analyzer.trace.model import BoolArray, FloatArray
 from .method import Answer, Calibrated, Method, Standard, drawn, features_of
 
 STATISTICS = ("cost", "launches", "idle", "transfers", "memory")
-"""Groups of features that are what profilers and trace analysers print of a stretch of time: kernel time by class, launch
-costs, idle time by cause, copies, allocations. What people would learn from who have not built a detector."""
+"""Groups of features that are what profilers and trace analysers print of a stretch of time: kernel time by class,
+launch costs, idle time by cause, copies, allocations. What people would learn from who have not built a detector."""
 _TOP = 5
 """Figures whose distance from the usual counts, of the z-scores: one alone is noise, all together hide one."""
 _CLUSTERS = 32

@@ -11,6 +11,7 @@ from ...trace.model import BoolArray, IntArray
 from .. import vocabulary
 from ..sequence import CHANNELS
 from .dataset import Dataset
+from .network import usual_of
 
 _FROM_SHAPES = (
     "work", "moved", "rate", "bandwidth", "roof", "elements", "tensors", "half", "single", "double", "whole", "strided",
@@ -26,6 +27,8 @@ _UNKNOWN_WORD = 0.03
 """Share of the events whose word becomes unknown."""
 _WITHOUT_FEATURE = 0.05
 """Share of the features that are missing at random, beside those that traces with less recorded lack."""
+_FEATURE_SHIFT = 0.5
+"""Of what is added to each feature of a trace, in scales of the feature: another machine, another program."""
 _SPEED_SPREAD = 0.15
 """Of the factor, in log10, by which all times of a trace are stretched: another machine."""
 _AT = {name: channel for channel, name in enumerate(CHANNELS)}
@@ -57,6 +60,7 @@ class Batches:
         self._random = np.random.default_rng(seed)
         self._traces_each = traces_each
         windows = np.flatnonzero(chosen)
+        _, self._scale = usual_of(dataset.features[windows].astype(np.float32))
         order = windows[np.lexsort((dataset.step[windows], dataset.trace[windows]))]
         trace, step = dataset.trace[order], dataset.step[order]
         begins = np.flatnonzero(np.diff(trace, prepend=-1).astype(bool) | np.diff(step, prepend=-1).astype(bool))
@@ -81,6 +85,8 @@ class Batches:
         figures = self._dataset.figures[windows].astype(np.float32)
         features = self._dataset.features[windows].astype(np.float32)
         self._spoil(token, figures, place, len(traces))
+        shift = self._random.normal(0.0, _FEATURE_SHIFT, (len(traces), features.shape[1]))
+        features += (shift * self._scale)[place]
         features[self._random.random(features.shape) < _WITHOUT_FEATURE] = np.nan
         return Batch(windows, token, figures, features, place, traces)
 

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from ...trace.model import FloatArray
 from .. import vocabulary
 
 FURTHEST = 4.0
@@ -97,11 +98,9 @@ class Overall(nn.Module):
 
     def learn_usual(self, features: np.ndarray) -> None:
         """Take centers and scales from the windows that are learned from, float32 of shape (windows, features)."""
-        is_known = ~np.all(np.isnan(features), axis=0)
-        low, center, high = np.nanpercentile(features[:, is_known], (5, 50, 95), axis=0)
-        scale = np.where(high > low, (high - low) / 4, 1.0)
-        self.center[torch.from_numpy(is_known)] = torch.from_numpy(center).float()
-        self.scale[torch.from_numpy(is_known)] = torch.from_numpy(scale).float()
+        center, scale = usual_of(features)
+        self.center.copy_(torch.from_numpy(center))
+        self.scale.copy_(torch.from_numpy(scale))
 
     def forward(self, features: Tensor) -> Tensor:
         """Shape (windows, size), from features with NaN for what is missing."""
@@ -109,6 +108,16 @@ class Overall(nn.Module):
         usual = torch.where(is_missing, self.center, features)
         distance = torch.clamp((usual - self.center) / self.scale, -FURTHEST, FURTHEST)
         return functional.gelu(self.enter(torch.cat([self.drop(distance), is_missing.to(distance.dtype)], dim=1)))
+
+
+def usual_of(features: np.ndarray) -> tuple[FloatArray, FloatArray]:
+    """Center and scale of each feature, shape (features,) each: the median, and a quarter of the range that holds nine
+    windows of ten. 0 and 1 for one that is always missing; 1 for the scale of one that is always the same."""
+    center, scale = np.zeros(features.shape[1]), np.ones(features.shape[1])
+    is_known = ~np.all(np.isnan(features), axis=0)
+    low, center[is_known], high = np.nanpercentile(features[:, is_known], (5, 50, 95), axis=0)
+    scale[is_known] = np.where(high > low, (high - low) / 4, 1.0)
+    return center, scale
 
 
 class Block(nn.Module):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
+from bench.detector.ablations import ablations
 from bench.detector.baselines import Rules, baselines
 from bench.detector.evaluate import judge
 from bench.detector.method import Answer, Standard, drawn
@@ -31,6 +32,19 @@ def test_baselines_find_what_stands_out(dataset, method):
     assert roc_auc_score(bad[parts.test], said.bad) > 0.7
     if said.kind is not None:
         assert said.kind.shape == (parts.test.sum(), len(dataset.kinds))
+
+
+@pytest.mark.parametrize("method", ablations(), ids=lambda method: method.name)
+def test_a_forest_without_a_source_learns_nothing_from_it(dataset, method):
+    parts, bad = split(dataset), is_bad(dataset)
+    left_out = "cpu" if "CPU" in method.name else "simulated"
+    is_left_out = (dataset.source == left_out)[dataset.trace]
+    method.fit(dataset, parts.training, bad)
+    said = method.answer(dataset, parts.test)
+    spoiled = replace(dataset, features=np.where(is_left_out[:, None] & parts.training[:, None], 9, dataset.features))
+    method.fit(spoiled, parts.training, bad)
+    np.testing.assert_allclose(method.answer(dataset, parts.test).bad, said.bad, atol=1e-9)
+    assert roc_auc_score(bad[parts.test], said.bad) > 0.7
 
 
 def test_rules_are_judged_by_what_they_would_save(dataset):

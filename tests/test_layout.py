@@ -5,15 +5,21 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 LAYERS = ("analyzer", "codemap", "server")
 """Each may import itself and those before it."""
-HEAVY = ("torch", "sklearn", "transformers", "pandas", "matplotlib")
+FOR_MODELS = ("torch", "transformers", "bitsandbytes", "peft", "accelerate", "safetensors", "llguidance", "openai")
+HEAVY = ("sklearn", "pandas", "matplotlib", *FOR_MODELS)
 RECORDER = ROOT / "codemap" / "record"
 """Runs in programs that use torch, and imports it inside functions, once they have."""
 TRAINING = ROOT / "analyzer" / "detector" / "training"
 """Learns the detector's models, and may import what the `train` extra brings; only the `train` command imports it."""
 FOR_TRAINING = ("torch", "sklearn")
+BACKENDS = ROOT / "analyzer" / "diagnosis" / "backends"
+TEACHING = ROOT / "analyzer" / "diagnosis" / "training"
+"""Run language models and teach them, and may import what the `llm` extra brings; the daemon imports neither."""
 LATE = ("onnxruntime",)
 """Imported by the process that analyses, for its first trace: no module imports it at its top."""
 TEST_ONLY = ("pytest", "hypothesis", "jsonschema")
@@ -65,17 +71,19 @@ def test_nothing_heavy_and_no_test_library_is_imported():
         if name.split(".")[0] in (*HEAVY, *TEST_ONLY)
         if not (path.is_relative_to(RECORDER) and name.split(".")[0] == "torch")
         if not (path.is_relative_to(TRAINING) and name.split(".")[0] in FOR_TRAINING)
+        if not (any(map(path.is_relative_to, (BACKENDS, TEACHING))) and name.split(".")[0] in FOR_MODELS)
     ]
     assert not wrong
 
 
-def test_only_the_train_command_imports_the_training():
+@pytest.mark.parametrize("training", [TRAINING, TEACHING])
+def test_only_the_train_command_imports_the_training(training):
     wrong = [
         f"{path.relative_to(ROOT)} imports {name}"
         for path in sources()
         for name in imported(path)
-        if name.startswith("torchtraceap.analyzer.detector.training")
-        if not path.is_relative_to(TRAINING) and path != ROOT / "server" / "commands" / "train.py"
+        if name.startswith(".".join(package_of(training / "__init__.py")))
+        if not path.is_relative_to(training) and path != ROOT / "server" / "commands" / "train.py"
     ]
     assert not wrong
 
@@ -104,17 +112,19 @@ def modules():
         yield name.removesuffix(".__init__")
 
 
-def needing_torch():
-    """Modules of the recorder that cannot be imported without torch: only the recorded program imports them."""
-    for path in RECORDER.glob("*.py"):
+def needing_models():
+    """Modules of the recorder and the backends that cannot be imported without torch and its like: only the recorded
+    program, and the process that runs a language model, import them."""
+    for path in (*RECORDER.glob("*.py"), *BACKENDS.glob("*.py")):
         tree = ast.parse(path.read_text("utf-8"), path)
-        if any(name.split(".")[0] == "torch" for node in tree.body for name in imported_by(node)):
-            yield f"torchtraceap.codemap.record.{path.stem}"
+        if any(name.split(".")[0] in FOR_MODELS for node in tree.body for name in imported_by(node)):
+            yield ".".join([*package_of(path), path.stem])
 
 
 def learning():
-    """Modules of the training: only the `train` command imports them, when called."""
-    return {f"torchtraceap.analyzer.detector.training.{path.stem}" for path in TRAINING.glob("*.py")}
+    """Modules of the trainings: only the `train` command imports them, when called."""
+    paths = (*TRAINING.glob("*.py"), *TEACHING.glob("*.py"))
+    return {".".join([*package_of(path), path.stem]) for path in paths}
 
 
 def imported_by(statement):
@@ -124,7 +134,7 @@ def imported_by(statement):
 
 
 def test_importing_everything_loads_nothing_heavy():
-    left_out = {*needing_torch(), *learning()}
+    left_out = {*needing_models(), *learning()}
     names = [name for name in modules() if not name.endswith("__main__") and name not in left_out]
     code = (
         "import importlib, sys\n"

@@ -1,8 +1,9 @@
-"""`torchtraceap train`: learn the detector's models again."""
+"""`torchtraceap train`: learn the detector's models again, or teach a language model the diagnosis."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,8 +13,21 @@ from rich.console import Console
 from ...analyzer.detector.card import Card, Interval, read_card
 from ...analyzer.detector.card_text import as_page
 
-NEEDED = ("torch", "sklearn", "scipy", "onnx")
-MISSING = "training needs {name}, which is not installed: pip install 'torchtraceap[train]'"
+NEEDED = {
+    "train": ("torch", "sklearn", "scipy", "onnx"),
+    "llm": (
+        "torch",
+        "transformers",
+        "bitsandbytes",
+        "peft",
+        "safetensors",
+        "llguidance",
+        "filelock",
+        "huggingface_hub",
+    ),
+}
+"""By extra of the package."""
+MISSING = "training needs {name}, which is not installed: pip install 'torchtraceap[{extra}]'"
 
 
 @click.group()
@@ -51,15 +65,8 @@ def detector(corpus: Path, out: Path, page: Path | None, seed: int, epochs: int 
         from ...analyzer.detector.training.train import Settings
         from ...analyzer.detector.training.train import train as learn
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in NEEDED:
-            raise
-        raise click.ClickException(MISSING.format(name=error.name)) from error
-    console = Console(stderr=True)
-    began = time.monotonic()
-
-    def tell(sentence: str) -> None:
-        console.print(f"{time.monotonic() - began:6.0f} s  {sentence}", highlight=False, markup=False)
-
+        raise _without(error, "train") from error
+    tell = _teller()
     settings = Settings(seed=seed, threads=threads)
     if epochs is not None:
         settings = replace(settings, epochs=epochs)
@@ -72,6 +79,91 @@ def detector(corpus: Path, out: Path, page: Path | None, seed: int, epochs: int 
     if page is not None:
         page.write_text(as_page(card), "utf-8")
     click.echo(summary(card))
+
+
+@train.command()
+@click.option(
+    "--pairs",
+    "path",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    required=True,
+    help="What to learn from: a .jsonl that `python -m bench.diagnosis.pairs` wrote.",
+)
+@click.option(
+    "--base",
+    "wanted",
+    default="small",
+    show_default=True,
+    help="`small`, a folder, or the name of a model on the hub that has been downloaded.",
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    required=True,
+    help="Where the adapter, its loss curve and its card go.",
+)
+@click.option("--epochs", type=click.IntRange(1), default=1, show_default=True, help="Passes over the pairs.")
+@click.option(
+    "--minutes", type=click.FloatRange(0, min_open=True), help="Stop by then.  [default: when all is learned]"
+)
+@click.option("--rank", type=click.IntRange(1, 256), default=16, show_default=True, help="Of the LoRA matrices.")
+@click.option("--layers", type=click.IntRange(1), help="Upper layers that learn.  [default: 15 of the small one; all]")
+@click.option("--seed", default=0, show_default=True, help="The same seed, pairs and base give the same adapter.")
+@click.option("--threads", type=click.IntRange(1), default=2, show_default=True, help="Pairs at once on a CPU.")
+@click.option("--resume", is_flag=True, help="Go on from the checkpoint in --out.")
+def diagnosis(
+    path: Path,
+    wanted: str,
+    out: Path,
+    epochs: int,
+    minutes: float | None,
+    rank: int,
+    layers: int | None,
+    seed: int,
+    threads: int,
+    resume: bool,
+) -> None:
+    """Teach a language model to diagnose: LoRA for the small one, QLoRA on 4 bits (NF4) for all others.
+
+    The small one takes about an hour on two cores. Writes adapter_model.safetensors, adapter_config.json, loss.csv,
+    card.json and README.md; a training that was killed goes on with --resume and ends with the same adapter.
+    """
+    try:
+        from ...analyzer.diagnosis.backends.base import BackendError
+        from ...analyzer.diagnosis.training.base import SMALL, load_base
+        from ...analyzer.diagnosis.training.pairs import read_pairs
+        from ...analyzer.diagnosis.training.train import SMALL_LAYERS, Settings
+        from ...analyzer.diagnosis.training.train import train as teach
+    except ModuleNotFoundError as error:
+        raise _without(error, "llm") from error
+    tell = _teller()
+    settings = Settings(seed=seed, epochs=epochs, minutes=minutes, rank=rank, layers=layers, threads=threads)
+    if layers is None and wanted == SMALL:
+        settings = replace(settings, layers=SMALL_LAYERS)
+    try:
+        pairs = read_pairs(path)
+        card = teach(pairs, load_base(wanted), out, settings, tell, resume=resume)
+    except (ValueError, OSError, BackendError) as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(f"{out}: {card.pairs_learned} pairs in {card.minutes:.0f} minutes, loss {card.last_loss:.3f}")
+
+
+def _teller() -> Callable[[str], None]:
+    """What prints a sentence with the seconds since now."""
+    console = Console(stderr=True)
+    began = time.monotonic()
+
+    def tell(sentence: str) -> None:
+        console.print(f"{time.monotonic() - began:6.0f} s  {sentence}", highlight=False, markup=False)
+
+    return tell
+
+
+def _without(error: ModuleNotFoundError, extra: str) -> click.ClickException:
+    """What to say where a library is not installed; the error itself if it is none that the extra brings."""
+    if (error.name or "").partition(".")[0] not in NEEDED[extra]:
+        raise error
+    return click.ClickException(MISSING.format(name=error.name, extra=extra))
 
 
 def summary(card: Card) -> str:

@@ -11,9 +11,8 @@ import msgspec
 
 from ..answer import Answer
 from ..dossier import NO_FIX, NO_PATTERN, Dossier
-
-EDIT = "edit"
-"""What an answer's `fix` says of its own edit."""
+from ..figures import figures_of
+from ..prompt import EDIT
 
 
 class PairsError(ValueError):
@@ -75,7 +74,7 @@ def _complaint(pair: Pair) -> str:
         return f"fix {answer.fix!r} is not among the dossier's fixes"
     if (answer.fix == EDIT) != bool(answer.edit):
         return "an edit without the fix that names it, or the other way round"
-    known = {row.id for rows in (dossier.evidence, dossier.tree, dossier.layers) for row in rows}
+    known = {figure.id for figure in figures_of(dossier)}
     if unknown := {id for claim in answer.claims for id in claim.evidence} - known:
         return f"a claim names evidence that is not there: {', '.join(sorted(unknown))}"
     return ""

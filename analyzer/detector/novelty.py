@@ -7,14 +7,13 @@ any of those had, the models answer outside of what they know. `training/novelty
 
 from __future__ import annotations
 
-import zipfile
-import zlib
 from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
 
 from ..trace.model import BoolArray, FloatArray
+from .arrays import load_arrays
 
 FARTHEST = 6.0
 """Spreads from the centre at which one feature's deviation is cut off: a single wild figure makes no window unknown."""
@@ -76,7 +75,9 @@ class Novelty:
     def load(cls, path: Path) -> Novelty:
         """Read what `save` wrote. Raises OSError, KeyError or ValueError: no such file, damaged, pickled, or shapes
         that do not go together."""
-        values = _stored(path)
+        values = load_arrays(path, (field.name for field in fields(cls)), _MOST_BYTES)
+        if not all(value.dtype.kind == "f" for value in values.values()):
+            raise ValueError("centre, spread, prototypes or threshold are no numbers")
         center, spread, prototypes = (values[name].astype(np.float64) for name in ("center", "spread", "prototypes"))
         size = center.shape[0] if center.ndim == 1 else 0
         fits = spread.shape == (size,) and prototypes.ndim == 2 and prototypes.shape[1] == size
@@ -84,28 +85,18 @@ class Novelty:
             raise ValueError(
                 f"prototypes {prototypes.shape}, centre {center.shape} and spread {spread.shape} do not fit"
             )
-        if not np.all(spread > 0) or not np.all(np.isfinite(center)) or values["threshold"].shape != ():
-            raise ValueError("centre, spread or threshold are no usable numbers")
-        return cls(center, spread, prototypes, float(values["threshold"]))
+        threshold = values["threshold"]
+        if not np.all((spread > 0) & np.isfinite(spread) & np.isfinite(center)):
+            raise ValueError("centre or spread are no usable numbers")
+        if threshold.shape != () or not threshold > 0:
+            raise ValueError("the threshold is no distance")
+        return cls(center, spread, prototypes, float(threshold))
 
 
 def _products(left: FloatArray, right: FloatArray) -> FloatArray:
     """`left @ right.T` on this thread alone: BLAS wakes its others, and on a busy machine waits for them a hundred
     times as long as so small a product takes."""
     return np.einsum("wf,pf->wp", left.astype(np.float32), right.astype(np.float32)).astype(np.float64)
-
-
-def _stored(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of a file that says of itself to be of no great size."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            size_bytes = sum(member.file_size for member in archive.infolist())
-        if size_bytes > _MOST_BYTES:
-            raise ValueError(f"{size_bytes:,} bytes of arrays are more than {_MOST_BYTES:,}")
-        with np.load(path, allow_pickle=False) as stored:
-            return {field.name: np.asarray(stored[field.name]) for field in fields(Novelty)}
-    except (zipfile.BadZipFile, zlib.error, EOFError, MemoryError, NotImplementedError) as error:
-        raise ValueError(f"damaged: {error}") from error
 
 
 def _filled(values: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -23,6 +23,9 @@ from .smoothing import are_single, median_of_region
 
 SHIPPED = Path(__file__).with_name("model")
 """The models that the package comes with."""
+_MOST_VOTE = 1e3
+_MOST_MEDIAN = float(np.finfo(np.float16).max)
+_MOST_WINDOWS = 1 << 53
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +142,22 @@ def _card(folder: Path) -> Card:
         raise DetectorError(f"{CARD} names other features or events than its version has")
     if len(card.healthy_median) != len(card.features) or not card.kinds:
         raise DetectorError(f"{CARD} lacks kinds, or medians of its features")
+    if not _has_sane_numbers(card):
+        raise DetectorError(f"{CARD} has kinds twice, or figures that cannot be")
     return card
+
+
+def _has_sane_numbers(card: Card) -> bool:
+    """Whether all that answers are computed from is in its range."""
+    data, votes = card.data, msgspec.structs.astuple(card.votes)
+    return (
+        len(set(card.kinds)) == len(card.kinds)
+        and all(abs(vote) <= _MOST_VOTE for vote in votes)
+        and 0 <= card.threshold <= 1
+        and all(median is None or abs(median) <= _MOST_MEDIAN for median in card.healthy_median)
+        and 0 <= data.windows <= _MOST_WINDOWS
+        and all(0 <= windows <= data.windows for windows in (data.bad_windows, *data.windows_by_kind.values()))
+    )
 
 
 def _novelty(folder: Path, features: int) -> Novelty:

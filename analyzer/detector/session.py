@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _MOST_BYTES = 16 << 20
 """Of one file of a model; ours are smaller."""
+_ELSEWHERE = b"location"
+"""What ONNX calls the path of weights that are in a file of their own; onnxruntime would look for it where we run."""
 
 
 class DetectorError(Exception):
@@ -51,6 +53,8 @@ class Model:
         except ImportError as error:
             raise DetectorError(f"the detector needs onnxruntime, which cannot be imported: {error}") from error
         content = content_of(path)
+        if _ELSEWHERE in content:
+            raise DetectorError(f"{path.name} has weights in another file, which is not read")
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 4

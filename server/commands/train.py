@@ -61,6 +61,7 @@ def detector(corpus: Path, out: Path, page: Path | None, seed: int, epochs: int 
     if not paths:
         raise click.BadParameter(f"no .npz in {corpus}", param_hint="--corpus")
     try:
+        from ...analyzer.detector.inputs import SCHEMA
         from ...analyzer.detector.training.dataset import Dataset
         from ...analyzer.detector.training.train import Settings
         from ...analyzer.detector.training.train import train as learn
@@ -72,8 +73,10 @@ def detector(corpus: Path, out: Path, page: Path | None, seed: int, epochs: int 
         settings = replace(settings, epochs=epochs)
     try:
         dataset = Dataset.concatenate([Dataset.load(path) for path in paths])
+        if dataset.schema != SCHEMA:
+            tell(f"warning: the corpus is of {dataset.schema}, this version makes {SCHEMA} and will refuse the models")
         learn(dataset, out, settings, tell)
-    except (ValueError, KeyError) as error:
+    except (ValueError, OSError) as error:
         raise click.ClickException(f"{corpus}: {error}") from error
     card = read_card(out)
     if page is not None:

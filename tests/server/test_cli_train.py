@@ -37,6 +37,7 @@ def test_trains_from_a_folder_of_parts_and_prints_figures(corpus, tmp_path):
     assert "unseen families on unseen devices" in result.stdout
     assert "auc_bad" in result.stdout
     assert "fold 1 of 3" in result.stderr
+    assert "warning: the corpus is of made, this version makes features-" in result.stderr
     assert page.read_text("utf-8").startswith("# The detector's model card")
 
 
@@ -60,4 +61,4 @@ def test_a_damaged_part_is_refused(corpus, tmp_path):
     result = run("train", "detector", "--corpus", tmp_path, "--out", tmp_path / "model")
     assert result.returncode == 2
     assert "Traceback" not in result.stderr
-    assert "part.npz is damaged" in result.stderr
+    assert "part.npz cannot be used: damaged" in result.stderr

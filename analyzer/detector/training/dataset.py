@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import lzma
 import zipfile
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -12,6 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from ...trace.model import BoolArray
+from ..arrays import load_arrays
+from .checks import check_shapes, check_values
 
 BAD_SHARE = 0.2
 """A window shows a kind if at least this share of its time is spoiled by it."""
@@ -32,6 +32,8 @@ TEST_FAMILIES = frozenset(
 """Never learned from, over all tasks. Both lists were fixed before any result was seen."""
 TEST_DEVICES = frozenset(("H100 SXM", "MI300X", "L4"))
 """Never learned from. The CPU is a device of training, whose part with test families is reported beside."""
+_MOST_BYTES = 8 << 30
+"""Of a part of a corpus, unpacked; ours have a twentieth of that."""
 _OF_WINDOWS = ("features", "token", "figures", "label", "cost", "rule_score", "region", "step", "trace")
 _OF_TRACES = ("run", "family", "device", "source", "training", "variant", "injected")
 
@@ -91,12 +93,14 @@ class Dataset:
 
     @classmethod
     def load(cls, path: Path) -> Dataset:
-        """Read what `save` wrote. Raises OSError, ValueError (no such file, damaged, or pickled) or KeyError."""
+        """Read what `save` wrote. Raises OSError, ValueError (no such file, damaged, pickled, of something else, or
+        arrays that do not go together)."""
         try:
-            with np.load(path, allow_pickle=False) as stored:
-                values = {field.name: stored[field.name] for field in fields(cls)}
-        except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError) as error:
-            raise ValueError(f"{path.name} is damaged: {error}") from error
+            values = load_arrays(path, (field.name for field in fields(cls)), _MOST_BYTES)
+            check_shapes(values)
+            check_values(values)
+        except (ValueError, KeyError) as error:
+            raise ValueError(f"{path.name} cannot be used: {error.args[0]}") from error
         return cls(**{**values, "schema": str(values["schema"])})
 
     def __len__(self) -> int:

@@ -3,7 +3,9 @@
 import builtins
 import sys
 
+import msgspec
 import numpy as np
+import onnx
 import pytest
 from onnx import TensorProto, helper
 
@@ -15,10 +17,11 @@ from tests.analyzer.detector.models import (
     save_graph,
     save_models,
     save_network,
+    small_card,
 )
 from tests.builders import TraceBuilder
 from tests.shared import shared_timeline, shared_traces
-from torchtraceap.analyzer.detector.card import CARD, FOREST, NETWORK, NOVELTY
+from torchtraceap.analyzer.detector.card import CARD, FOREST, NETWORK, NOVELTY, write_card
 from torchtraceap.analyzer.detector.features.schema import NAMES
 from torchtraceap.analyzer.detector.inputs import Inputs, make_inputs
 from torchtraceap.analyzer.detector.model import EventSequences, Windows
@@ -163,12 +166,26 @@ def test_models_of_another_version_are_refused(tmp_path):
         {"kinds": ()},
         {"healthy_median": (0.0,)},
         {"kinds": ("blocking-transfer",)},
+        {"kinds": ("blocking-transfer",) * 3},
+        {"healthy_median": (1e300,) * FEATURES},
+        {"votes": msgspec.structs.replace(small_card().votes, bad_forest=-1e308)},
+        {"data": msgspec.structs.replace(small_card().data, windows=-2)},
+        {"data": msgspec.structs.replace(small_card().data, bad_windows=5)},
+        {"data": msgspec.structs.replace(small_card().data, windows=10**400)},
+        {"data": msgspec.structs.replace(small_card().data, windows_by_kind={"launch-bound": -3})},
     ],
 )
 def test_cards_that_do_not_fit_are_refused(tmp_path, changed):
     save_models(tmp_path, **changed)
     with pytest.raises(DetectorError):
         Detector.load(tmp_path).score(timeline_of())
+
+
+def test_a_threshold_that_is_no_probability_is_refused(tmp_path):
+    save_models(tmp_path)
+    write_card(small_card(threshold=1e300), tmp_path)
+    with pytest.raises(DetectorError, match="figures that cannot be"):
+        Detector.load(tmp_path)
 
 
 def test_models_with_other_inputs_or_outputs_are_refused(tmp_path):
@@ -186,6 +203,22 @@ def test_models_with_other_inputs_or_outputs_are_refused(tmp_path):
     save_graph(tmp_path / FOREST, nodes, inputs, outputs=(("other", FEATURES),))
     with pytest.raises(DetectorError, match=r"forest\.onnx does not fit its card"):
         Detector.load(tmp_path)
+
+
+def test_weights_in_other_files_are_not_read(tmp_path, monkeypatch):
+    folder = tmp_path / "model"
+    folder.mkdir()
+    save_models(folder)
+    (tmp_path / "other.bin").write_bytes(bytes(4 * FEATURES))
+    monkeypatch.chdir(tmp_path)
+    model = onnx.load(folder / FOREST)
+    (weights,) = (one for one in model.graph.initializer if one.name == "weights")
+    weights.ClearField("raw_data")
+    weights.data_location = TensorProto.EXTERNAL
+    weights.external_data.add(key="location", value="other.bin")
+    (folder / FOREST).write_bytes(model.SerializeToString())
+    with pytest.raises(DetectorError, match="weights in another file"):
+        Detector.load(folder)
 
 
 def test_answers_that_are_no_numbers_are_refused(tmp_path):

@@ -3,7 +3,7 @@
 import json
 import re
 import shlex
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 
 import click
@@ -20,7 +20,7 @@ LINK = re.compile(r"\]\((?!\w+:)([^)#\s]+)[^)]*\)")
 COMMAND = re.compile(r"^(?:\$ )?(torchtraceap .+)$|`(torchtraceap [^`]+)`", re.MULTILINE)
 MAKE = re.compile(r"(?:`|^)make ([a-z]+)\b", re.MULTILINE)
 PATTERN_ROW = re.compile(r"^\| (TAP\d{3}) \| \[(.+?)\]\(patterns/(.+?)\.md\) \| (.+?) \| (\w+) \|$", re.MULTILINE)
-SETTING = re.compile(r"^\| `(\w+)` \| `(.+?)` \|", re.MULTILINE)
+SETTING = re.compile(r"^\| `([\w.]+)` \| `(.+?)` \|", re.MULTILINE)
 
 
 def commands_shown():
@@ -58,14 +58,19 @@ def test_make_targets_exist():
     assert {"demo", "test", "check", "bench"} <= named <= targets
 
 
+def defaults(section, path=""):
+    """Name, as an editor has it, and default of every setting, those within others as "llm.backend"."""
+    for field in fields(section):
+        head, *rest = field.name.split("_")
+        name = path + head + "".join(word.capitalize() for word in rest)
+        value = getattr(section, field.name)
+        yield from defaults(value, f"{name}.") if is_dataclass(value) else [(name, value)]
+
+
 def test_settings_are_documented_with_their_defaults():
     table = (ROOT / "docs" / "configuration.md").read_text("utf-8")
     documented = {name: json.loads(default) for name, default in SETTING.findall(table)}
-    real = {}
-    for field in fields(Settings):
-        head, *rest = field.name.split("_")
-        real[head + "".join(word.capitalize() for word in rest)] = getattr(Settings(), field.name)
-    assert documented == json.loads(json.dumps(real))
+    assert documented == json.loads(json.dumps(dict(defaults(Settings()))))
 
 
 def test_the_index_lists_every_pattern_as_it_is():

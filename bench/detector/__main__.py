@@ -127,18 +127,24 @@ def _show_real(seen: Sequence[Seen]) -> None:
         "in",
         "P(bad)",
         "rank %",
+        "by kind %",
+        "kind's place",
     ):
         table.add_column(column)
-    table.add_column("kind's place")
     for one in seen:
         head = (one.name, str(one.windows), f"{one.unknown_pct:.0f}", f"{one.median_bad:.2f}", f"{one.largest_bad:.2f}")
         for number, carrier in enumerate(one.carriers or (None,)):
-            tail = ("healthy" if one.is_healthy else "none priced", "", "", "", "")
+            tail = ("healthy" if one.is_healthy else "none priced", *[""] * 5)
             if carrier is not None:
-                rank = f"[{'green' if carrier.rank_pct >= TOP_DECILE else 'red'}]{carrier.rank_pct:.0f}[/]"
-                tail = (carrier.slug, carrier.region, f"{carrier.bad:.2f}", rank, str(carrier.kind_place or "unknown"))
+                ranks = [_rank(carrier.rank_pct), _rank(carrier.kind_rank_pct)]
+                place = str(carrier.kind_place or "unknown")
+                tail = (carrier.slug, carrier.region, f"{carrier.bad:.2f}", *ranks, place)
             table.add_row(*(head if number == 0 else [""] * len(head)), *tail)
     Console(width=160).print(table)
+
+
+def _rank(share_pct: float) -> str:
+    return f"[{'green' if share_pct >= TOP_DECILE else 'red'}]{share_pct:.0f}[/]"
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""What each half of the corpus is good for: the forest grown without it, beside the forest alone. A network learned anew
-each time would take four times as long."""
+"""What each half of the corpus is good for: the forest grown without it, beside the forest alone. A network learned
+anew each time would take four times as long."""
 
 from __future__ import annotations
 

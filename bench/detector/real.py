@@ -1,7 +1,7 @@
 """The detector on traces that other people recorded on real devices, none of which it learned from.
 
 Healthy recordings should score low everywhere. In the others the windows that carry what is known to be wrong should be
-among the worst tenth.
+among the worst tenth: of all windows by P(bad), or by P(kind) where the question is where that fault is.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ class Carrier:
     region: str
     bad: float
     rank_pct: float
-    """Share of the trace's windows that score no higher, half of the equal ones counted."""
+    """By P(bad): share of the trace's windows that score no higher, half of the equal ones counted."""
+    kind_rank_pct: float
+    """The same by P(kind) of the finding's kind: where all of a trace is bad for one reason, this tells where the
+    others are. NaN if the detector does not know the kind."""
     kind_place: int
     """Place of the finding's kind among the window's likeliest, from 1; 0 if the detector does not know the kind."""
 
@@ -92,6 +95,16 @@ def _carrier(
     slug: str, carried: FloatArray, bad: FloatArray, kind: FloatArray, kinds: tuple[str, ...], region: str
 ) -> Carrier:
     window = int(carried.argmax())
-    rank = (bad < bad[window]).mean() + (bad == bad[window]).mean() / 2
-    place = int((kind[window] > kind[window, kinds.index(slug)]).sum()) + 1 if slug in kinds else 0
-    return Carrier(slug, region, float(bad[window]), 100.0 * float(rank), place)
+    of_kind = kind[:, kinds.index(slug)] if slug in kinds else np.full(len(bad), np.nan)
+    return Carrier(
+        slug=slug,
+        region=region,
+        bad=float(bad[window]),
+        rank_pct=_rank_pct(bad, window),
+        kind_rank_pct=_rank_pct(of_kind, window) if slug in kinds else np.nan,
+        kind_place=int((kind[window] > of_kind[window]).sum()) + 1 if slug in kinds else 0,
+    )
+
+
+def _rank_pct(scores: FloatArray, window: int) -> float:
+    return 100.0 * float((scores < scores[window]).mean() + (scores == scores[window]).mean() / 2)

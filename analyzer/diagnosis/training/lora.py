@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
-from peft import LoraConfig, PeftModel, get_peft_model, get_peft_model_state_dict
-from peft.tuners.lora import LoraLayer
 from safetensors.torch import save_file
 from transformers import PreTrainedModel as Model
+
+if TYPE_CHECKING:
+    from peft import PeftModel
 
 WEIGHTS = "adapter_model.safetensors"
 TARGETS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
@@ -23,6 +25,9 @@ def add_lora(model: Model, rank: int, layers: int | None, seed: int) -> PeftMode
 
     What lies below the lowest of them needs no backward pass.
     """
+    from peft import LoraConfig, PeftModel, get_peft_model
+    from peft.tuners.lora import LoraLayer
+
     depth = int(model.config.num_hidden_layers)
     lowest = 0 if layers is None else max(0, depth - layers)
     config = LoraConfig(
@@ -52,6 +57,8 @@ def learned(model: torch.nn.Module) -> Iterator[tuple[str, torch.nn.Parameter]]:
 
 def save_adapter(model: PeftModel, base: str, folder: Path) -> None:
     """Write adapter_model.safetensors and adapter_config.json. `base` names the model that it belongs to."""
+    from peft import get_peft_model_state_dict
+
     folder.mkdir(parents=True, exist_ok=True)
     # Asked whether embeddings changed, too, peft would look the base up on the hub.
     matrices = get_peft_model_state_dict(model, save_embedding_layers=False)

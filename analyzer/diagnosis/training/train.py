@@ -36,14 +36,14 @@ class Settings:
     rank: int = 16
     layers: int | None = None
     """Upper layers that learn; None for all."""
-    rate: float = 5e-4
+    rate: float = 8e-4
     """The highest learning rate."""
-    batch: int = 8
+    batch: int = 4
     """Pairs per update."""
     prompt_budget: int | None = None
     """Tokens of a prompt at most; None for what the base is asked with."""
     threads: int = 2
-    save_every: int = 10
+    save_every: int = 20
     """Updates between two checkpoints."""
 
 

@@ -149,8 +149,10 @@ def judge(dossier: Dossier, asked: Asked, check_edit: CheckEdit | None = None) -
 
 def _edit(answers: Iterable[Answer], check_edit: CheckEdit | None) -> tuple[Fix | None, str]:
     """The first of the edits that passes, or why the last one does not."""
-    why = "edits of this source cannot be checked here"
-    for answer in answers if check_edit is not None else ():
+    if check_edit is None:
+        return None, "edits of this source cannot be checked here"
+    why = ""
+    for answer in answers:
         result = check_edit(answer.edit)
         if isinstance(result, Fix):
             return result, ""

@@ -17,6 +17,8 @@ from .units import Units
 _PHASES = {Phase.DATA: "data", Phase.FORWARD: "forward", Phase.BACKWARD: "backward", Phase.OPTIMIZER: "optimizer"}
 _LONGEST = 40
 """Characters of one name."""
+_LONGEST_READ = 500
+"""Characters of a name that are looked at: searching one of thousands for a frame takes long, and it is none."""
 _TELLING = 0.1
 """Share of a region from which a part is worth naming."""
 _FRAME = re.compile(r"(?P<file>[^/\\]*\.py)\((?P<line>\d+)\): (?P<function>.+)$")
@@ -94,6 +96,7 @@ def short_name(timeline: Timeline, row: int) -> str:
     name = timeline.trace.name_of(row)
     if path := tagged_path(name):
         return path
+    name = name[:_LONGEST_READ]
     name = _NAMESPACE.sub("", _LOADER.sub("DataLoader", name.removeprefix(MODULE_PREFIX)))
     if found := _FRAME.search(name):
         name = f"{found['function']} ({found['file']}:{found['line']})"

@@ -27,6 +27,8 @@ class Limits:
     """Events too damaged to read, after which reading stops: it takes long, and nobody trusts the rest."""
     max_event_bytes: int = 16 << 20
     """Size of one event, and of everything in the document that is no event."""
+    max_name_chars: int = 8192
+    """Length of a name; of a longer one the end is cut. Those of templated kernels have some thousand characters."""
     max_depth: int = 64
     """Nesting of what is decoded into values: operator inputs and the document's own fields. Fields that nobody asks
     for may nest until the parser's own bound, about 1,000; an event beyond that counts as damaged."""

@@ -113,7 +113,7 @@ class _Reader:
         columns = self._without_zero_times(self._rows.finish())
         flows = self._flows.finish()
         threads = self._threads.all()
-        names = self._rows.names.values_by_number()
+        names = self._names()
         cats = self._rows.cats.values_by_number()
         columns["cat"] = categorize(columns["cat"], cats, columns["name"], names, columns["thread"], threads)
         _place_on_devices(columns, threads)
@@ -142,6 +142,13 @@ class _Reader:
         if self._ranges:
             return to_table("trace", self._ranges)
         return from_recording(recording.launches) if recording is not None else NO_COUNTERS
+
+    def _names(self) -> tuple[str, ...]:
+        names, longest = self._rows.names.values_by_number(), self._limits.max_name_chars
+        if too_long := sum(len(name) > longest for name in names):
+            message = f"a name is longer than {longest:,} characters; its end was cut"
+            self._problems.add("limit", message, count=too_long)
+        return tuple(name if len(name) <= longest else f"{name[:longest]}…" for name in names)
 
     def _input_table(self) -> InternedInputs:
         texts = self._rows.inputs.values_by_number()

@@ -256,6 +256,14 @@ def test_event_limit(tmp_path: Path) -> None:
     assert "100 events" in trace.problems[0].message
 
 
+def test_name_limit(tmp_path: Path) -> None:
+    events = [event("short"), event("x" * 100_000), event("y" * 9)]
+    trace = read_text(tmp_path, json.dumps(events), limits=Limits(max_name_chars=9))
+    assert trace.names == ("short", "x" * 9 + "…", "y" * 9)
+    assert kinds(trace) == {"limit": 1}
+    assert "longer than 9 characters" in trace.problems[0].message
+
+
 def test_size_limit(tmp_path: Path) -> None:
     events = [event(ts=i, name="x" * 1000) for i in range(2000)]
     trace = read_text(tmp_path, json.dumps(events), limits=Limits(max_bytes=1_000_000))

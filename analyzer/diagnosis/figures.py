@@ -18,6 +18,9 @@ PROBABILITY, BAD = "probability", "bad"
 HEADLINE = frozenset({STEP, COST, SAVING, SAVING_PCT, PROBABILITY, BAD})
 """Ids that the headline's figures have; the finding's own evidence has some of them, with the same meaning."""
 
+_LEAST_OWN = 0.05
+"""Share of a node's time, below which its own time is not told."""
+
 
 def figures_of(dossier: Dossier) -> tuple[Evidence, ...]:
     """Every figure of the dossier, unrounded, in the unit in which the prompt gives it: times in ms."""
@@ -64,11 +67,17 @@ def of_tree_row(row: TreeRow) -> Iterator[Evidence]:
     """Times and share of a node of the call tree."""
     if row.total_us:
         yield Evidence(row.id, f"{row.name}: time per step", _ms(row.total_us), "ms")
+    if has_own_time(row):
         yield Evidence(row.id, f"{row.name}: own time per step", _ms(row.self_us), "ms")
     if row.device_us:
         yield Evidence(row.id, f"{row.name}: device time per step", _ms(row.device_us), "ms")
     yield Evidence(row.id, f"{row.name}: share of the step", row.share_pct, "%")
     yield Evidence(row.id, f"{row.name}: calls per step", row.calls, "")
+
+
+def has_own_time(row: TreeRow) -> bool:
+    """Whether a node's own time is worth a word."""
+    return row.self_us >= _LEAST_OWN * row.total_us > 0.0
 
 
 def of_layer_row(row: LayerRow) -> Iterator[Evidence]:

@@ -17,6 +17,7 @@ from .budget import left_out, smaller
 from .dossier import NO_FIX, NO_PATTERN, Choice, Dossier, Excerpt, LayerRow, TreeRow
 from .figures import (
     figure_text,
+    has_own_time,
     headline,
     number_text,
     numbered,
@@ -25,7 +26,7 @@ from .figures import (
 )
 from .text import CLOSE, OPEN, code, name, sentence
 
-PROMPT_VERSION = 1
+PROMPT_VERSION = 2
 """Counts up with every change of what a prompt says: an answer to another is another answer."""
 EDIT = "edit"
 """What an answer names as its fix where it rewrites the function itself."""
@@ -129,7 +130,9 @@ def _evidence(dossier: Dossier) -> Iterator[str]:
 
 
 def _tree_row(row: TreeRow) -> str:
-    times = [f"{_ms(row.total_us)} ms", f"own {_ms(row.self_us)} ms"] if row.total_us else []
+    times = [f"{_ms(row.total_us)} ms"] if row.total_us else []
+    if has_own_time(row):
+        times.append(f"own {_ms(row.self_us)} ms")
     if row.device_us:
         times.append(f"device {_ms(row.device_us)} ms")
     figures = (*times, f"{number_text(round(row.share_pct, 1))} %", f"x{number_text(row.calls)}")

@@ -36,6 +36,7 @@ _SPECIAL = re.compile(
 )
 _DELIMITER = re.compile(r"(?<=<)<(?=<)|(?<=>)>(?=>)")
 _PARAMETERS = re.compile(r"<[^<>]*>|\((?!anonymous)[^()]*\)(?: const)?")
+_REST = re.compile(r"(?:<|\((?!anonymous)).*")
 _SPACES = re.compile(r"\s+")
 
 
@@ -77,7 +78,7 @@ def _without_parameters(text: str) -> str:
     text = text.removeprefix("void ")
     while (bare := _PARAMETERS.sub("", text)) != text:
         text = bare
-    return text
+    return _REST.sub("", text)
 
 
 @cache

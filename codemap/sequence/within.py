@@ -30,13 +30,20 @@ class Within:
 
     def in_module(self, class_name: str) -> Within:
         """The same inside the call of a module."""
-        return self if self.modules is None else replace(self, modules=(*self.modules, class_name))
+        return replace(self, modules=_with(self.modules, class_name))
 
     def in_range(self, name: str) -> Within:
         """The same inside a named range."""
-        return self if self.ranges is None else replace(self, ranges=(*self.ranges, name))
+        return replace(self, ranges=_with(self.ranges, name))
 
 
+def _with(names: tuple[str, ...] | None, name: str) -> tuple[str, ...] | None:
+    """One more name inside of `names`, which None leaves unknown; beyond the deepest none."""
+    return names if names is None or len(names) >= _DEEPEST else (*names, name)
+
+
+_DEEPEST = 200
+"""Modules, and ranges, inside of each other that are told apart. No program nests so many; a hostile trace may."""
 NOWHERE = Within()
 UNKNOWN = Within(None, None)
 

@@ -9,7 +9,7 @@ import pytest
 from torchtraceap.analyzer.timeline.build import build_timeline
 from torchtraceap.codemap.locate import Locator
 from torchtraceap.codemap.project import open_workspace
-from torchtraceap.codemap.sequence.within import Enclosures, Mismatch, Within
+from torchtraceap.codemap.sequence.within import NOWHERE, UNKNOWN, Enclosures, Mismatch, Within
 
 from ...builders import TraceBuilder, row_of
 
@@ -92,3 +92,13 @@ def test_ranges_that_the_program_never_names_do_not_count() -> None:
     nodes = [Within((), ("forward",)), Within()]
     costs = Mismatch(nodes, [False, False]).costs(Within((), ("by a library", "forward")))
     assert costs[0] == 0.0 and costs[1] > 0
+
+
+def test_what_nests_without_end_is_told_apart_to_a_depth():
+    within = NOWHERE
+    for number in range(5000):
+        within = within.in_range(f"r{number}").in_module("Block")
+    assert within.ranges is not None and within.modules is not None
+    assert len(within.ranges) == len(within.modules) == 200
+    assert within.ranges[0] == "r0"
+    assert UNKNOWN.in_range("r") == UNKNOWN

@@ -80,9 +80,13 @@ def written_line(place: Location, file_of: FileOf) -> str | None:
 
 
 def _finding(finding: Finding, cell: Callable[..., object]) -> Finding:
+    said = finding.diagnosis
+    if said is not None and said.edit is not None:
+        said = replace(said, edit=replace(said.edit, edits=tuple(cell(edit) for edit in said.edit.edits)))
     return replace(
         finding,
         location=finding.location and cell(finding.location),
         related=tuple(replace(one, location=cell(one.location)) for one in finding.related),
         fixes=tuple(replace(fix, edits=tuple(cell(edit) for edit in fix.edits)) for fix in finding.fixes),
+        diagnosis=said,
     )

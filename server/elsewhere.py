@@ -29,4 +29,5 @@ def _kept(answer: Analyzed, is_wanted: Callable[[Finding], bool]) -> Analyzed:
         report=replace(answer.report, findings=findings),
         confirmed=frozenset(new for new, old in enumerate(kept) if old in answer.confirmed),
         anchors=tuple(answer.anchors[number] for number in kept),
+        dossiers=tuple(answer.dossiers[number] for number in kept) if answer.dossiers else (),
     )

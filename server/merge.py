@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from ..analyzer.diagnosis.dossier import Dossier
 from ..analyzer.findings import Finding, Report
 from ..analyzer.order import in_order_of_work
 from ..codemap.anchors import Anchor
@@ -23,6 +24,7 @@ class Held:
     anchor: Anchor | None = None
     is_confirmed: bool = False
     written: Written | None = None
+    dossier: Dossier | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,10 @@ class Seen:
     """What its lines were when its place was known to be right; None if that is not known."""
     is_lost: bool = False
     """Another statement stands at its place: it is not shown."""
+    dossier: Dossier | None = None
+    """What a language model is told of it; None where it is not to be asked."""
+    unexplained: str = ""
+    """Why a language model that was asked has not explained it; "" if it has, or was not."""
 
 
 class Merge:
@@ -73,7 +79,7 @@ class Merge:
             assert isinstance(finding, Finding) and isinstance(source, Held)
             fresh = Seen(
                 next(self._ids), finding, trace, recorded_ns, frozenset({trace}),
-                source.anchor, source.is_confirmed, written=source.written,
+                source.anchor, source.is_confirmed, written=source.written, dossier=source.dossier,
             )  # fmt: skip
             index = known.get(_identity(finding))
             if index is not None:

@@ -6,7 +6,9 @@ from typing import BinaryIO
 
 import msgspec
 
-from ..analyzer.findings import Finding, Report
+from ..analyzer.diagnosis.backends.settings import BackendSettings
+from ..analyzer.diagnosis.dossier import Dossier
+from ..analyzer.findings import Diagnosis, Finding, Report
 from ..codemap.anchors import Anchor
 from ..codemap.fixes.base import Confirmation, DeviceFacts
 
@@ -28,6 +30,8 @@ class Analyze(msgspec.Struct, tag=True, frozen=True):
     others: dict[str, dict[str, str]] = {}
     """The other open folders, whose files the trace may have run, too: the root of each with its unsaved texts."""
     with_detector: bool = True
+    most_dossiers: int = 0
+    """Of how many findings at most a language model may be asked."""
 
 
 class Suspect(msgspec.Struct, frozen=True):
@@ -62,6 +66,25 @@ class Index(msgspec.Struct, tag=True, frozen=True):
     """Which files there are is not looked at again within this time."""
 
 
+class Explain(msgspec.Struct, tag=True, frozen=True):
+    """Have a language model say why the finding of a dossier is slow."""
+
+    id: int
+    dossier: Dossier
+    backend: BackendSettings
+    samples: int
+    within_s: float
+    """After so long no further sample is begun."""
+    text: str
+    """Of the file that the dossier's source is from, as it is now; "" if there is none. A proposed edit is for it."""
+
+
+class Cancel(msgspec.Struct, tag=True, frozen=True):
+    """Stop the request `id`, which then is answered in whatever way. Only where a process says that it stops."""
+
+    id: int
+
+
 class Progress(msgspec.Struct, tag=True, frozen=True):
     """How far a request is: `fraction` of it from 0 to 1."""
 
@@ -85,6 +108,8 @@ class Analyzed(msgspec.Struct, tag=True, frozen=True):
     seconds: float
     elsewhere: dict[str, Analyzed] = {}
     """By root, what lies in files of the other folders. What is found there is left out here."""
+    dossiers: tuple[Dossier | None, ...] = ()
+    """What a language model would be told of each finding; None where it is not to be asked. Empty for none at all."""
 
 
 class Rechecked(msgspec.Struct, tag=True, frozen=True):
@@ -103,6 +128,14 @@ class Indexed(msgspec.Struct, tag=True, frozen=True):
     """Files that are to be read still."""
 
 
+class Explained(msgspec.Struct, tag=True, frozen=True):
+    """Answer to `Explain`."""
+
+    id: int
+    diagnosis: Diagnosis
+    seconds: float
+
+
 class Failed(msgspec.Struct, tag=True, frozen=True):
     """Answer to a request that could not be done. `details` is a traceback; "" where the input is at fault."""
 
@@ -111,8 +144,8 @@ class Failed(msgspec.Struct, tag=True, frozen=True):
     details: str = ""
 
 
-Request = Analyze | Recheck | Index
-Answer = Analyzed | Rechecked | Indexed | Failed
+Request = Analyze | Recheck | Index | Explain | Cancel
+Answer = Analyzed | Rechecked | Indexed | Explained | Failed
 Reply = Progress | Answer
 
 request_decoder = msgspec.msgpack.Decoder(Request)

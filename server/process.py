@@ -6,27 +6,37 @@ import asyncio
 import contextlib
 import itertools
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from .messages import LENGTH_BYTES, Answer, Failed, Progress, Reply, Request, frame, reply_decoder
+from .messages import LENGTH_BYTES, Answer, Cancel, Failed, Progress, Reply, Request, frame, reply_decoder
 
 ATTEMPTS = 2
 """A job during which the process dies is tried once more: it may have been killed from outside."""
 STREAM_LIMIT_BYTES = 1 << 20
 END_WITHIN_S = 2.0
 """A killed process is not waited for longer, should something else hold its pipes open."""
+STOP_WITHIN_S = 1.0
+"""A process that was asked to stop a job and has not after so long is killed."""
 
 log = logging.getLogger(__name__)
 
 
 class WorkerProcess:
-    """One worker process, one job at a time. To cancel a job, cancel the task that awaits `call`."""
+    """One worker process, one job at a time. To cancel a job, cancel the task that awaits `call`.
 
-    def __init__(self, name: str, command: Sequence[str]) -> None:
+    That kills the process, unless it `stops`: then it is asked to, and keeps what it holds. `deaths` says of exit
+    codes what they mean, where trying once more would not help.
+    """
+
+    def __init__(
+        self, name: str, command: Sequence[str], *, stops: bool = False, deaths: Mapping[int, str] | None = None
+    ) -> None:
         self.name = name
         self._command = tuple(command)
+        self._stops = stops
+        self._deaths = dict(deaths or {})
         self._process: asyncio.subprocess.Process | None = None
         self._stderr: asyncio.Task[None] | None = None
         self._killed: asyncio.subprocess.Process | None = None
@@ -56,16 +66,20 @@ class WorkerProcess:
                 if self._is_closed:
                     break
                 process = await self._running()
+                request = job(next(self._ids))
+                talk = asyncio.ensure_future(self._converse(process, request, on_progress))
                 try:
-                    return await self._converse(process, job(next(self._ids)), on_progress)
+                    return await asyncio.shield(talk)
                 except (asyncio.IncompleteReadError, ConnectionError, msgspec.DecodeError) as error:
                     self.kill()
                     code = await process.wait()
+                    if code in self._deaths:
+                        return Failed(request.id, self._deaths[code])
                     log.warning(
                         "the %s worker died (exit code %s, %s), attempt %d", self.name, code, error, attempt + 1
                     )
                 except asyncio.CancelledError:
-                    self.kill()
+                    await self._give_up(process, request.id, talk)
                     raise
         return Failed(0, f"the {self.name} worker process died {ATTEMPTS} times over this; it is left out")
 
@@ -73,6 +87,17 @@ class WorkerProcess:
         """End the process at once. The next job starts another."""
         self._end_process()
         self._process = None
+
+    async def _give_up(self, process: asyncio.subprocess.Process, job_id: int, talk: asyncio.Future[Answer]) -> None:
+        """End a job that nobody waits for any more."""
+        try:
+            if self._stops and process.stdin is not None:
+                process.stdin.write(frame(Cancel(job_id)))
+                await asyncio.wait([talk], timeout=STOP_WITHIN_S)
+        finally:
+            if not talk.done() or talk.exception() is not None:
+                self.kill()
+            talk.cancel()
 
     def _end_process(self) -> None:
         process = self._process

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from lsprotocol import types as lsp
 
 from ..analyzer.findings import Evidence, Finding, Location, Severity
+from ..analyzer.report.diagnosis import cause_line
+from ..analyzer.report.printable import one_line, printable
 from ..codemap.notebook import NOTEBOOK_SUFFIX
 from .documents import lines_with_ends, to_units
 from .merge import Seen, recurring
@@ -154,7 +156,7 @@ class Publisher:
             code=finding.slug,
             code_description=lsp.CodeDescription(page) if page else None,
             source=SOURCE,
-            message=recurring(self._said(finding), len(seen.traces), len(self._state.recordings)),
+            message=recurring(self._said(finding), len(seen.traces), len(self._state.recordings)) + self._cause(seen),
             related_information=self._related(seen) if self._has_related else None,
             data={
                 "id": seen.id,
@@ -174,6 +176,11 @@ class Publisher:
         lines = self.lines(where.path)
         line = lines[where.line - 1].strip() if 0 < where.line <= len(lines) else ""
         return f"`{line}`: {text}" if line else text
+
+    def _cause(self, seen: Seen) -> str:
+        """What a language model says it is due to, as a line of its own; "" where none says anything."""
+        diagnosis = self._state.diagnosis(seen)
+        return "" if diagnosis is None else "\n" + printable(one_line(cause_line(seen.finding.slug, diagnosis)))
 
     def _related(self, seen: Seen) -> list[lsp.DiagnosticRelatedInformation]:
         """The call chain and other places, then what was measured, at the finding's own place."""

@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, replace
 
-from ..analyzer.findings import Finding, Location, Report, TraceSummary
+from ..analyzer.diagnosis.dossier import Dossier
+from ..analyzer.findings import Diagnosis, Finding, Location, Report, TraceSummary
 from ..codemap.fixes.base import Confirmation, DeviceFacts
 from ..codemap.source import SourceFile, split_lines
 from ..codemap.suppress import is_suppressed
 from .documents import Replacement, differences, lines_with_ends, moved
+from .explained import lines_down, moved_down
 from .following import follow
 from .identity import Words, Written, words_of, written
 from .keeping import checked, edited, followed, is_empty, moved_report
@@ -134,7 +136,8 @@ class FolderState:
         self._forget_measured(report, recorded_ns)
         kept = [i for i, f in enumerate(report.findings) if not self._is_repaired(f, unchanged)]
         report = replace(report, findings=tuple(report.findings[i] for i in kept))
-        held = [Held(answer.anchors[i], i in answer.confirmed, known[i]) for i in kept]
+        dossiers = answer.dossiers or (None,) * len(answer.anchors)
+        held = [Held(answer.anchors[i], i in answer.confirmed, known[i], dossiers[i]) for i in kept]
         self._merge.add(report, trace, recorded_ns, held)
         for path in answer.sources.keys() - unchanged:
             if path in self._texts:
@@ -274,6 +277,43 @@ class FolderState:
             self._check(confirmation.location.path)
         after = next((seen.finding for seen in self.seen if seen.id == seen_id), None)
         return after != before
+
+    def explain(self, seen_id: int, dossier: Dossier, said: Diagnosis | str) -> None:
+        """A language model that was told `dossier` has explained a finding, or has not, and why. Of no concern if the
+        finding is gone, or has been measured anew since."""
+
+        def change(seen: Seen) -> Seen:
+            if seen.id != seen_id or seen.dossier != dossier:
+                return seen
+            if isinstance(said, str):
+                return replace(seen, unexplained=said)
+            return replace(seen, finding=replace(seen.finding, diagnosis=said), unexplained="")
+
+        self._merge.update(change)
+
+    def forget_explained(self) -> None:
+        """Drop what language models said."""
+        self._merge.update(
+            lambda seen: (
+                replace(seen, finding=replace(seen.finding, diagnosis=None), unexplained="")
+                if seen.finding.diagnosis is not None or seen.unexplained
+                else seen
+            )
+        )
+
+    def diagnosis(self, seen: Seen) -> Diagnosis | None:
+        """What a language model says of a finding, as long as the source that it was shown stands as it was."""
+        lines = self.lines_down(seen)
+        said = seen.finding.diagnosis
+        return None if said is None or lines is None else moved_down(said, lines)
+
+    def lines_down(self, seen: Seen) -> int | None:
+        """How many lines lower the source that a language model is shown of a finding stands than when that was
+        written down; None if it has been changed since."""
+        where = seen.finding.location
+        if seen.dossier is None or seen.dossier.source is None or where is None or where.path not in self._texts:
+            return 0
+        return lines_down(seen.dossier.source, where.line, self._file(where.path).lines)
 
     def repair(self, seen_id: int) -> Repaired | None:
         """The fault is gone from the source: the finding goes, and its place remembers it."""

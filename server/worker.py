@@ -63,16 +63,28 @@ class JobError(Exception):
 
 def run(handlers: Handlers) -> None:
     """Work until standard input ends."""
-    faulthandler.enable()
-    replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    replies = open_replies()
     requests: queue.SimpleQueue[Request] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(sys.stdin.buffer, requests), daemon=True).start()
     handlers.warm_up()
     gc.disable()
     gc.freeze()
     while True:
-        _send(replies, _answer(handlers, _next(requests), replies))
+        send(replies, _answer(handlers, _next(requests), replies))
+
+
+def open_replies() -> BinaryIO:
+    """Where this process sends its messages: standard output, which from now on is standard error for all others."""
+    faulthandler.enable()
+    replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    return replies
+
+
+def send(replies: BinaryIO, reply: Reply) -> None:
+    """Send one message."""
+    replies.write(frame(reply))
+    replies.flush()
 
 
 def _read(stream: BinaryIO, requests: queue.SimpleQueue[Request]) -> None:
@@ -93,17 +105,20 @@ def _next(requests: queue.SimpleQueue[Request]) -> Request:
 def _answer(handlers: Handlers, job: Request, replies: BinaryIO) -> Answer:
     try:
         if isinstance(job, Analyze):
-            return handlers.analyze(job, _reporter(job.id, replies))
+            return handlers.analyze(job, reporter(job.id, replies))
         if isinstance(job, Index):
             return handlers.index(job)
-        return handlers.recheck(job)
+        if isinstance(job, Recheck):
+            return handlers.recheck(job)
+        return Failed(job.id, f"this process does not {type(job).__name__.lower()}")
     except JobError as error:
         return Failed(job.id, str(error))
     except Exception as error:  # noqa: BLE001  one job must not take the process down
         return Failed(job.id, f"{type(error).__name__}: {error}", traceback.format_exc())
 
 
-def _reporter(job_id: int, replies: BinaryIO) -> OnProgress:
+def reporter(job_id: int, replies: BinaryIO) -> OnProgress:
+    """Sends how far a job is, now and then."""
     last_s = 0.0
 
     def report(fraction: float, stage: str) -> None:
@@ -111,11 +126,6 @@ def _reporter(job_id: int, replies: BinaryIO) -> OnProgress:
         now_s = time.monotonic()
         if now_s - last_s >= REPORT_EVERY_S:
             last_s = now_s
-            _send(replies, Progress(job_id, min(max(fraction, 0.0), 1.0), stage))
+            send(replies, Progress(job_id, min(max(fraction, 0.0), 1.0), stage))
 
     return report
-
-
-def _send(replies: BinaryIO, reply: Reply) -> None:
-    replies.write(frame(reply))
-    replies.flush()

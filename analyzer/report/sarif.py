@@ -78,6 +78,8 @@ def _result(finding: Finding, rule_index: dict[str, int]) -> Json:
             "evidence": msgspec.to_builtins(finding.evidence),
         },
     }
+    if finding.diagnosis is not None:
+        result["properties"]["diagnosis"] = msgspec.to_builtins(finding.diagnosis)
     if finding.code in rule_index:
         result["ruleIndex"] = rule_index[finding.code]
     if finding.location is not None:

@@ -24,6 +24,7 @@ from ..findings import (
     Severity,
     TraceSummary,
 )
+from .diagnosis import said
 from .printable import one_line, printable
 
 STYLES = {Severity.WARNING: "bold yellow", Severity.INFORMATION: "bold cyan", Severity.HINT: "bold"}
@@ -52,7 +53,7 @@ def to_text(report: Report, line_of: LineOf, why_of: WhyOf) -> Text:
         text.append("\n")
         text.append_text(_headline(finding))
         _labelled(text, "stale", [f"{one_line(finding.stale)}; record again"] if finding.stale else [])
-        if finding.severity is not Severity.HINT:
+        if finding.severity is not Severity.HINT or finding.diagnosis is not None:
             text.append_text(_excerpt(finding.location, line_of))
             text.append_text(_details(finding, why_of(finding.slug)))
     text.append_text(_attention(report.tables.attention))
@@ -161,8 +162,25 @@ def _details(finding: Finding, why: str) -> Text:
         [f"little of this is left once {' or '.join(finding.removed_by)} is fixed"] if finding.removed_by else [],
     )
     _labelled(text, "see", [_at(related.location, related.message) for related in finding.related[:SHOWN_CALLERS]])
+    text.append_text(_diagnosis(finding))
     fixes = [_fix(fix.title, fix.safety) for fix in finding.fixes]
     _labelled(text, "fix", fixes or ([] if finding.stale else ["by hand; see the pattern's page"]))
+    return text
+
+
+def _diagnosis(finding: Finding) -> Text:
+    """What a language model says of it."""
+    text = Text()
+    if finding.diagnosis is None:
+        return text
+    told = said(finding, finding.diagnosis)
+    _labelled(text, "cause", [one_line(told.cause), f"({one_line(told.standing)})"])
+    claims = [
+        f"{one_line(claim.text)} [{' · '.join(one_line(_figure(item)) for item in claim.evidence)}]"
+        for claim in told.claims
+    ]
+    _labelled(text, "claims", claims)
+    _labelled(text, "model", [one_line(remark) for remark in told.remarks])
     return text
 
 

@@ -10,6 +10,8 @@ from lsprotocol import types as lsp
 
 from ...analyzer.figures import format_ms, format_pct
 from ...analyzer.findings import Finding, Grain, How, Safety
+from ...analyzer.report.diagnosis import SaidClaim, said
+from ...analyzer.report.printable import printable
 from ...codemap.source import parse_source
 from ...codemap.titles import titled
 from ..marks import Repaired
@@ -24,6 +26,10 @@ if TYPE_CHECKING:
 BAR_CELLS = 30
 _MARKS = re.compile(r"[\\`*\[\]<>|]|(?<![^\W_])_|_(?![^\W_])")
 """What Markdown would read as a mark. An underscore within a word is none."""
+_STEERING = re.compile(
+    _MARKS.pattern + r"|[~&@$]|^[#+=-]|(?:(?<=^\d)|(?<=^\d\d)|(?<=^\d\d\d))[.)]|(?<=www)\.|:(?=//)", re.IGNORECASE
+)
+"""That, and whatever else some Markdown reads as a mark, a list, an entity or an address that it makes a link of."""
 FOUND_BY = {
     How.STACK: "the recorded call stack",
     How.TAG: "a record_function tag",
@@ -64,6 +70,7 @@ def explain(seen: Seen, state: FolderState) -> str:
         head,
         escaped(recurring(finding.message, len(seen.traces), len(state.recordings))),
         _table(finding),
+        _diagnosis(seen, state),
         bar(state.step_us(seen.trace), finding.saving_us_per_step),
         _certainty(finding),
         _first(finding),
@@ -106,6 +113,21 @@ def _table(finding: Finding) -> str:
     return "\n".join([*head, *(f"| {name:{left}} | {value:>{right}} |" for name, value in rows)])
 
 
+def _diagnosis(seen: Seen, state: FolderState) -> str:
+    """What a language model says of the finding, or why one that was asked does not."""
+    diagnosis = state.diagnosis(seen)
+    if diagnosis is None:
+        return f"Not explained: {foreign(seen.unexplained)}." if seen.unexplained else ""
+    told = said(seen.finding, diagnosis)
+    lines = [f"**Cause**, {foreign(told.standing)}:", "", foreign(told.cause), "", *map(_claim, told.claims)]
+    return "\n".join([*lines, *(f"\n{foreign(remark)}" for remark in told.remarks)])
+
+
+def _claim(claim: SaidClaim) -> str:
+    figures = "; ".join(f"{foreign(item.name)}: {foreign(evidence_value(item))}" for item in claim.evidence)
+    return f"- {foreign(claim.text)}" + (f" *({figures})*" if figures else "")
+
+
 def _certainty(finding: Finding) -> str:
     where = finding.location
     sure = f"{finding.probability:.0%} sure of the pattern".replace("%", " %")
@@ -141,3 +163,8 @@ def _repaired(one: Repaired) -> str:
 def escaped(text: str) -> str:
     """Text that Markdown leaves as it is."""
     return _MARKS.sub(r"\\\g<0>", text).replace("\n", " ")
+
+
+def foreign(text: str) -> str:
+    """What a language model wrote as Markdown that shows just that: no link, no picture, no heading, no list."""
+    return _STEERING.sub(r"\\\g<0>", printable(" ".join(text.split())))

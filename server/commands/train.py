@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -60,13 +61,12 @@ def detector(corpus: Path, out: Path, page: Path | None, seed: int, epochs: int 
     paths = sorted(corpus.glob("*.npz")) if corpus.is_dir() else [corpus]
     if not paths:
         raise click.BadParameter(f"no .npz in {corpus}", param_hint="--corpus")
-    try:
-        from ...analyzer.detector.inputs import SCHEMA
-        from ...analyzer.detector.training.dataset import Dataset
-        from ...analyzer.detector.training.train import Settings
-        from ...analyzer.detector.training.train import train as learn
-    except ModuleNotFoundError as error:
-        raise _without(error, "train") from error
+    _require("train")
+    from ...analyzer.detector.inputs import SCHEMA
+    from ...analyzer.detector.training.dataset import Dataset
+    from ...analyzer.detector.training.train import Settings
+    from ...analyzer.detector.training.train import train as learn
+
     tell = _teller()
     settings = Settings(seed=seed, threads=threads)
     if epochs is not None:
@@ -131,14 +131,13 @@ def diagnosis(
     The small one takes about an hour on two cores. Writes adapter_model.safetensors, adapter_config.json, loss.csv,
     card.json and README.md; a training that was killed goes on with --resume and ends with the same adapter.
     """
-    try:
-        from ...analyzer.diagnosis.backends.base import BackendError
-        from ...analyzer.diagnosis.training.base import SMALL, load_base
-        from ...analyzer.diagnosis.training.pairs import read_pairs
-        from ...analyzer.diagnosis.training.train import SMALL_LAYERS, Settings
-        from ...analyzer.diagnosis.training.train import train as teach
-    except ModuleNotFoundError as error:
-        raise _without(error, "llm") from error
+    _require("llm")
+    from ...analyzer.diagnosis.backends.base import BackendError
+    from ...analyzer.diagnosis.training.base import SMALL, load_base
+    from ...analyzer.diagnosis.training.pairs import read_pairs
+    from ...analyzer.diagnosis.training.train import SMALL_LAYERS, Settings
+    from ...analyzer.diagnosis.training.train import train as teach
+
     tell = _teller()
     settings = Settings(seed=seed, epochs=epochs, minutes=minutes, rank=rank, layers=layers, threads=threads)
     if layers is None and wanted == SMALL:
@@ -162,11 +161,11 @@ def _teller() -> Callable[[str], None]:
     return tell
 
 
-def _without(error: ModuleNotFoundError, extra: str) -> click.ClickException:
-    """What to say where a library is not installed; the error itself if it is none that the extra brings."""
-    if (error.name or "").partition(".")[0] not in NEEDED[extra]:
-        raise error
-    return click.ClickException(MISSING.format(name=error.name, extra=extra))
+def _require(extra: str) -> None:
+    """Say how to get what is not installed, before anything long begins."""
+    for name in NEEDED[extra]:
+        if find_spec(name) is None:
+            raise click.ClickException(MISSING.format(name=name, extra=extra))
 
 
 def summary(card: Card) -> str:

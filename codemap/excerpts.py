@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from textwrap import dedent
 
 from ..analyzer.diagnosis.dossier import Excerpt
@@ -26,8 +27,12 @@ def excerpt(workspace: Workspace, location: Location | None) -> Excerpt | None:
     if not 0 < line <= len(file.lines):
         return None
     first, last, qualname = _reach(file, line)
-    text = dedent("\n".join(file.lines[first - 1 : last]))
-    return Excerpt(location.path, qualname, first, tuple(text.split("\n")), line)
+    return Excerpt(location.path, qualname, first, dedented(file.lines[first - 1 : last]), line)
+
+
+def dedented(lines: Sequence[str]) -> tuple[str, ...]:
+    """Lines of a file as an excerpt quotes them."""
+    return tuple(dedent("\n".join(lines)).split("\n"))
 
 
 def _line(file: SourceFile, location: Location) -> int:

@@ -20,6 +20,7 @@ from ..analyzer.diagnosis.diagnose import Refusal
 from ..analyzer.diagnosis.dossier import Excerpt
 from ..analyzer.findings import Fix, Safety, TextEdit
 from .edits import EditError, apply_edits
+from .excerpts import dedented
 from .source import Function, SourceFile, parse_source
 
 _PREFIX = "model/"
@@ -89,7 +90,7 @@ def _function(file: SourceFile, source: Excerpt) -> Function | None:
     )
     function = next(found, None)
     lines = file.lines[source.first_line - 1 : last]
-    return function if dedent("\n".join(lines)) == dedent("\n".join(source.lines)) else None
+    return function if dedented(lines) == dedented(source.lines) else None
 
 
 def _head_differs(old: _Definition, new: _Definition) -> str:

@@ -7,18 +7,19 @@ from dataclasses import replace
 
 from ..analyzer.diagnosis.dossier import Excerpt
 from ..analyzer.findings import Diagnosis
+from ..codemap.excerpts import dedented
 
 
 def lines_down(source: Excerpt, line: int, lines: Sequence[str]) -> int | None:
-    """How many lines lower the source that a model is shown now stands, round a line that is among it.
+    """How many lines lower the source that a model is shown now stands, if its marked line is now `line`.
 
     `lines` are the file's, without ends. None if it does not stand there as it was.
     """
-    count = len(source.lines)
-    for first in range(max(line - count + 1, 1), line + 1):
-        if tuple(lines[first - 1 : first - 1 + count]) == source.lines:
-            return first - source.first_line
-    return None
+    down = line - source.marked_line
+    first = source.first_line + down
+    if first < 1 or dedented(lines[first - 1 : first - 1 + len(source.lines)]) != source.lines:
+        return None
+    return down
 
 
 def moved_down(diagnosis: Diagnosis, lines: int) -> Diagnosis:

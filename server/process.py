@@ -95,7 +95,7 @@ class WorkerProcess:
                 process.stdin.write(frame(Cancel(job_id)))
                 await asyncio.wait([talk], timeout=STOP_WITHIN_S)
         finally:
-            if not talk.done() or talk.exception() is not None:
+            if not talk.done() or talk.cancelled() or talk.exception() is not None:
                 self.kill()
             talk.cancel()
 

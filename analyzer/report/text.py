@@ -24,7 +24,7 @@ from ..findings import (
     Severity,
     TraceSummary,
 )
-from .diagnosis import said
+from .diagnosis import SaidClaim, said
 from .printable import one_line, printable
 
 STYLES = {Severity.WARNING: "bold yellow", Severity.INFORMATION: "bold cyan", Severity.HINT: "bold"}
@@ -175,13 +175,14 @@ def _diagnosis(finding: Finding) -> Text:
         return text
     told = said(finding, finding.diagnosis)
     _labelled(text, "cause", [one_line(told.cause), f"({one_line(told.standing)})"])
-    claims = [
-        f"{one_line(claim.text)} [{' · '.join(one_line(_figure(item)) for item in claim.evidence)}]"
-        for claim in told.claims
-    ]
-    _labelled(text, "claims", claims)
+    _labelled(text, "claims", [_claim(claim) for claim in told.claims])
     _labelled(text, "model", [one_line(remark) for remark in told.remarks])
     return text
+
+
+def _claim(claim: SaidClaim) -> str:
+    figures = " · ".join(one_line(_figure(item)) for item in claim.evidence)
+    return one_line(claim.text) + (f" [{figures}]" if figures else "")
 
 
 def _certainty(finding: Finding) -> str:

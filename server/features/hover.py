@@ -26,9 +26,8 @@ if TYPE_CHECKING:
 BAR_CELLS = 30
 _MARKS = re.compile(r"[\\`*\[\]<>|]|(?<![^\W_])_|_(?![^\W_])")
 """What Markdown would read as a mark. An underscore within a word is none."""
-_STEERING = re.compile(
-    _MARKS.pattern + r"|[~&@$]|^[#+=-]|(?:(?<=^\d)|(?<=^\d\d)|(?<=^\d\d\d))[.)]|(?<=www)\.|:(?=//)", re.IGNORECASE
-)
+_NUMBERED = "|".join(rf"(?<=^\d{{{digits}}})" for digits in range(1, 10))
+_STEERING = re.compile(_MARKS.pattern + rf"|[~&@$]|^[#+=-]|(?:{_NUMBERED})[.)]|(?<=www)\.|:(?=//)", re.IGNORECASE)
 """That, and whatever else some Markdown reads as a mark, a list, an entity or an address that it makes a link of."""
 FOUND_BY = {
     How.STACK: "the recorded call stack",

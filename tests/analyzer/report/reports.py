@@ -4,7 +4,9 @@ from dataclasses import replace
 
 from torchtraceap.analyzer.findings import (
     AttentionRow,
+    Claim,
     DetectorSummary,
+    Diagnosis,
     Evidence,
     FeatureMapRow,
     Finding,
@@ -18,9 +20,11 @@ from torchtraceap.analyzer.findings import (
     Report,
     Safety,
     Severity,
+    Stage,
     Tables,
     TextEdit,
     TraceSummary,
+    Verdict,
     WindowRow,
 )
 
@@ -52,6 +56,24 @@ FULL = Finding(
             ),
         ),
     ),
+)
+DIAGNOSIS = Diagnosis(
+    verdict=Verdict.CONFIRMED,
+    pattern="unfused-attention",
+    stage=Stage.IMPLEMENTATION,
+    cause="it writes the scores to memory and reads them twice",
+    claims=(Claim("scores show it", ("shape",)), Claim("it takes a while", ())),
+    claims_dropped=1,
+    evidence=(Evidence("t1", "time in the softmax", 3.2, "ms"),),
+    fix="unfused-attention",
+    edit=Fix("model/unfused-attention", "Rewrite", Safety.UNSAFE, (TextEdit("src/vit.py", 22, 9, 24, 40, "x"),)),
+    edit_refused="",
+    confidence="high",
+    agreement=1.0,
+    answers=3,
+    model="Tiny, NF4",
+    seconds=4.0,
+    cut=("2 of 9 layers",),
 )
 PLACELESS = Finding(
     code="TAP990",
@@ -95,4 +117,5 @@ REPORT = Report(
     (FULL, PLACELESS, SMALL),
     tables=Tables((LAYER, UNKNOWN), (CHANGE,), (FEATURES,), windows=(WINDOW,), single_windows=(ODD,)),
 )
+EXPLAINED = Report(SUMMARY, (replace(FULL, diagnosis=DIAGNOSIS),))
 EMPTY = Report(replace(SUMMARY, problems=(), missing=(), gpu_idle_pct=31.0, step_idle_pct=28.0), ())

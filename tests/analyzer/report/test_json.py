@@ -10,7 +10,7 @@ import pytest
 from torchtraceap.analyzer.findings import Tables
 from torchtraceap.analyzer.report.json import json_schema, to_json
 
-from .reports import EMPTY, FULL, REPORT, WINDOW
+from .reports import EMPTY, EXPLAINED, FULL, REPORT, WINDOW
 
 SCHEMA = json.loads(json_schema())
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
@@ -24,7 +24,7 @@ def test_the_schema_itself_is_valid():
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
 
 
-@pytest.mark.parametrize("report", [REPORT, EMPTY])
+@pytest.mark.parametrize("report", [REPORT, EMPTY, EXPLAINED])
 def test_reports_validate(report):
     VALIDATOR.validate(json.loads(to_json(report), parse_constant=refuse_constant))
 

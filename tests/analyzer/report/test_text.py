@@ -17,7 +17,7 @@ from torchtraceap.analyzer.findings import (
 )
 from torchtraceap.analyzer.report.text import count_line, to_text
 
-from .reports import ATTENTION, EMPTY, FULL, LAYER, REPORT, SUMMARY, UNKNOWN
+from .reports import ATTENTION, EMPTY, EXPLAINED, FULL, LAYER, REPORT, SUMMARY, UNKNOWN
 
 SOURCE = {("src/vit.py", 22): "\tattn = (q @ k.transpose(-2, -1)) * self.scale"}
 
@@ -170,3 +170,11 @@ def test_what_the_driver_said_is_one_line():
     text = shown(replace(EMPTY, tables=Tables(device_samples=samples)))
     assert "\ndevice while recording: gpu busy 63 % (at most 98 %), memory used 4.1 GB (at most 4.2 GB)\n" in text
     assert "device while" not in shown(EMPTY)
+
+
+def test_what_a_language_model_says_stands_with_its_figures():
+    text = shown(EXPLAINED)
+    assert "it writes the scores" in text
+    assert "(confirmed: 3 of 3 answers of Tiny, NF4 agree, and the analysis with them)" in text
+    assert "it takes a while\n" in text
+    assert "scores show it [scores 16×6×144×144]" in text

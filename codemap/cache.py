@@ -9,13 +9,12 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-import tempfile
 from pathlib import Path
 
 import msgspec
 import platformdirs
 
-from .disk import read_regular
+from .disk import read_regular, write_whole
 from .facts import FileFacts
 
 VERSION = 1
@@ -68,17 +67,8 @@ def store(path: Path, entries: dict[str, Entry]) -> bool:
     if len(body) > MOST_BYTES:
         return False
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        write_whole(path, _MARK + _digest(body) + body)
     except OSError:
-        return False
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(_MARK + _digest(body))
-            file.write(body)
-        Path(temporary).replace(path)
-    except OSError:
-        Path(temporary).unlink(missing_ok=True)
         return False
     _forget_old(path.parent)
     return True

@@ -1,8 +1,10 @@
-"""Reading files of one folder, and never anything else."""
+"""Reading files of one folder, and never anything else; writing a file whole or not at all."""
 
 from __future__ import annotations
 
+import os
 import stat
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -72,3 +74,16 @@ def content_of(path: str, data: bytes) -> Content:
         return Content(*decode(data))
     notebook = read_notebook(data)
     return Content(notebook.text, notebook.error, notebook)
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file at once as a whole, its folder too. Raises OSError and leaves nothing behind where it cannot be."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        Path(temporary).replace(path)
+    except OSError:
+        Path(temporary).unlink(missing_ok=True)
+        raise

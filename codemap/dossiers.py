@@ -51,12 +51,6 @@ def make_dossiers(
     return tuple((at, maker.of_finding(one, report.findings)) for at, one in told[:most])
 
 
-def window_dossier(analysis: Analysis, window: int, workspace: Workspace | None = None) -> Dossier:
-    """The dossier of a window, an index into `analysis.windows`, which must be there. Whoever wants many makes one
-    `DossierMaker`."""
-    return DossierMaker(analysis, workspace).of_window(window)
-
-
 class DossierMaker:
     """Makes the dossiers of one analysis."""
 

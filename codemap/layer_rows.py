@@ -14,8 +14,8 @@ from ..analyzer.timeline.memo import once
 from ..analyzer.timeline.model import Timeline
 from ..analyzer.trace.model import Dims
 from ..analyzer.trace.recording import RecordedModule
-from .building.roots import MOST_LEVELS
 from .hotspots import Work
+from .module_recording import parent_of, usable
 from .module_rows import Row, rows_of
 from .module_times import Called, ModuleTimes, model_of_calls
 from .modules import Basis, Module, Shape, share_pct
@@ -53,7 +53,7 @@ def _roots(timeline: Timeline) -> Iterator[Module]:
     times = ModuleTimes(timeline)
     recording = timeline.trace.recording
     if recording is not None and recording.modules and (by_path := times.by_path()):
-        yield from _recorded(recording.modules, {path: us for path, (us, _) in by_path.items()}, timeline.step_us)
+        yield from recorded_trees(recording.modules, {path: us for path, (us, _) in by_path.items()}, timeline.step_us)
         return
     for called in times.calls():
         yield model_of_calls(_by_class(called, called.class_name), timeline.step_us, called.class_name)
@@ -69,22 +69,20 @@ def _by_class(called: Called, shown: str) -> Called:
     return replace(called, name=shown, children=children)
 
 
-def _recorded(modules: Sequence[RecordedModule], us_of: dict[str, float], step_us: float) -> Iterator[Module]:
-    """The recorded modules as trees."""
-    paths = {module.path for module in modules}
+def recorded_trees(modules: Sequence[RecordedModule], us_of: dict[str, float], step_us: float) -> Iterator[Module]:
+    """The recorded modules as trees, without those that no model can have: see `module_recording.usable`."""
+    by_path, _, _ = usable(modules)
     below: dict[str | None, list[RecordedModule]] = {}
-    for module in modules:
-        parent = module.path.rpartition(".")[0] if module.path else None
-        below.setdefault(parent if parent in paths else None, []).append(module)
+    for module in by_path.values():
+        below.setdefault(parent_of(module.path, by_path), []).append(module)
 
-    def made(module: RecordedModule, depth: int) -> Module:
+    def made(module: RecordedModule) -> Module:
         us = us_of.get(module.path)
-        children = below.get(module.path, ()) if depth < MOST_LEVELS else ()
         return Module(
             path=module.path,
             class_name=module.class_name,
             basis=Basis.RECORDING,
-            children=tuple(made(child, depth + 1) for child in children),
+            children=tuple(made(child) for child in below.get(module.path, ())),
             inputs=module.inputs,
             outputs=module.outputs,
             us_per_step=us,
@@ -92,7 +90,7 @@ def _recorded(modules: Sequence[RecordedModule], us_of: dict[str, float], step_u
         )
 
     for top in below.get(None, ()):
-        yield made(top, 0)
+        yield made(top)
 
 
 def _of_operators(timeline: Timeline) -> tuple[LayerRow, ...]:

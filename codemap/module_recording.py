@@ -30,14 +30,14 @@ class Recorded:
 def recorded_models(recording: Recording, known: Knowledge, static: Sequence[Module] = ()) -> Recorded:
     """The recorded models; files are taken for those of the workspace with the longest common ending. `static` are the
     models that the source builds: what is a child there is one."""
-    by_path, cut, notes = _usable(recording.modules)
+    by_path, cut, notes = usable(recording.modules)
     root = by_path.get("")
     fitting = [one for one in static if root is not None and one.class_name == root.class_name]
     beside = _beside_the_model(list(by_path.values()), {child.name for one in fitting for child in one.children})
     below: dict[str, list[RecordedModule]] = {}
     tops: list[RecordedModule] = []
     for module in by_path.values():
-        parent = None if module.path in beside else _parent(module.path, by_path)
+        parent = None if module.path in beside else parent_of(module.path, by_path)
         if parent is None:
             tops.append(module)
         else:
@@ -53,7 +53,7 @@ def recorded_models(recording: Recording, known: Knowledge, static: Sequence[Mod
     )
 
 
-def _usable(modules: Sequence[RecordedModule]) -> tuple[dict[str, RecordedModule], frozenset[str], list[str]]:
+def usable(modules: Sequence[RecordedModule]) -> tuple[dict[str, RecordedModule], frozenset[str], list[str]]:
     """The modules by path, as many and as deep as can be shown; the paths of those below which some are left out; and
     what is left out, in words. Paths tell modules apart: of several with one path the first counts."""
     found: dict[str, RecordedModule] = {}
@@ -75,7 +75,7 @@ def _usable(modules: Sequence[RecordedModule]) -> tuple[dict[str, RecordedModule
         (deep, f"lie deeper than {MOST_LEVELS} levels"),
         (more, f"follow the first {_MOST_MODULES}"),
     )
-    cut = frozenset(parent for path in without if (parent := _parent(path, found)) is not None)
+    cut = frozenset(parent for path in without if (parent := parent_of(path, found)) is not None)
     return found, cut, [f"{count} modules of the recording are left out: they {why}" for count, why in said if count]
 
 
@@ -107,7 +107,7 @@ def _beside_the_model(modules: Sequence[RecordedModule], built: Collection[str])
     )
 
 
-def _parent(path: str, known: Mapping[str, RecordedModule]) -> str | None:
+def parent_of(path: str, known: Mapping[str, RecordedModule]) -> str | None:
     """The nearest recorded module above a path; None for the root of a model."""
     while path:
         path = path.rpartition(".")[0]

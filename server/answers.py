@@ -9,14 +9,13 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import tempfile
 from pathlib import Path
 
 import msgspec
 import platformdirs
 
 from ..analyzer.diagnosis.diagnose import Asked
-from ..codemap.disk import inside, read_regular
+from ..codemap.disk import inside, read_regular, write_whole
 
 MOST_FILES = 1000
 MOST_BYTES = 64_000
@@ -54,10 +53,7 @@ class KeptAnswers:
             file = self._file(fingerprint)
             if file is None or len(data) > MOST_BYTES:
                 return
-            handle, temporary = tempfile.mkstemp(dir=self._folder, prefix=".")
-            with os.fdopen(handle, "wb") as opened:
-                opened.write(data)
-            Path(temporary).replace(file)
+            write_whole(file, data)
             self._forget_oldest()
         except OSError as error:
             log.warning("a model's answer cannot be kept: %s", error)

@@ -161,7 +161,7 @@ def _edit(answers: Iterable[Answer], check_edit: CheckEdit | None) -> tuple[Fix 
 
 
 def _different(claims: Iterable[Claim]) -> tuple[Claim, ...]:
-    """Claims without those that say the same in the same words, or cite the same with the same figures."""
+    """Claims without those that say the same in the same words."""
     by_words = {claim.text.casefold().rstrip(".!"): claim for claim in reversed(list(claims))}
     return tuple(reversed(by_words.values()))
 

@@ -7,6 +7,7 @@ trained: so what the adapter learns includes the quantisation's errors.
 from __future__ import annotations
 
 import importlib.util
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -107,9 +108,7 @@ def _write_nf4(gguf: Path, folder: Path) -> None:
     AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name, local_files_only=True).save_pretrained(plain)
     load_model(plain, "cpu", nf4_config()).save_pretrained(folder)
     load_tokenizer(plain).save_pretrained(folder)
-    for path in plain.iterdir():
-        path.unlink()
-    plain.rmdir()
+    shutil.rmtree(plain)
 
 
 def _write_bf16(nf4: Path, folder: Path) -> None:

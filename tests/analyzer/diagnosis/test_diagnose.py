@@ -4,11 +4,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from torchtraceap.analyzer.diagnosis.answer import Answer, GivenClaim
 from torchtraceap.analyzer.diagnosis.backends.base import BackendError, Cancelled, Completion, JsonSchema, Prompt, Watch
-from torchtraceap.analyzer.diagnosis.diagnose import NoAnswer, Options, Refusal, ask, diagnose, judge
+from torchtraceap.analyzer.diagnosis.diagnose import Asked, NoAnswer, Options, Refusal, ask, diagnose, judge
 from torchtraceap.analyzer.diagnosis.dossier import Dossier, TreeRow
 from torchtraceap.analyzer.diagnosis.fingerprint import fingerprint
 from torchtraceap.analyzer.findings import Claim, Fix, Safety, Stage, Verdict
@@ -152,7 +153,10 @@ def test_an_edit_is_offered_only_if_it_passes():
 
 def test_kept_answers_are_judged_as_new_ones():
     asked = ask(made_dossier(), Scripted([answer()] * 3), Options(), Watch())
-    assert judge(made_dossier(), asked) == judge(made_dossier(), asked)
+    kept = msgspec.json.decode(msgspec.json.encode(asked), type=Asked)
+    found = judge(made_dossier(), kept)
+    assert found == judge(made_dossier(), asked)
+    assert found.claims and found.verdict is Verdict.CONFIRMED
 
 
 def changed_line(dossier: Dossier) -> Dossier:

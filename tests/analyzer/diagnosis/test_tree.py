@@ -67,13 +67,13 @@ def outer_ops(timeline: Timeline, name: str) -> np.ndarray:
     return np.array(found)
 
 
-def test_all_device_work_and_all_own_time_are_somewhere() -> None:
+def test_all_device_work_is_somewhere() -> None:
     timeline = shared_timeline(RESNET)
     merged = merged_tree(timeline)
     assert (merged.of[timeline.device_rows] != NONE).all()
     one_step = len(timeline.steps.steady) == 1
-    own = merged.device_us[[node for node in range(1, len(merged)) if merged.parent[node] == 0]].sum()
-    assert own == pytest.approx(us_per_step(timeline, timeline.device_rows), rel=1e-6 if one_step else 0.02)
+    whole = merged.device_us[[node for node in range(1, len(merged)) if merged.parent[node] == 0]].sum()
+    assert whole == pytest.approx(us_per_step(timeline, timeline.device_rows), rel=1e-6 if one_step else 0.02)
 
 
 def test_what_the_finding_is_of_is_shown_however_little_it_takes() -> None:
